@@ -42,3 +42,12 @@ def test_ranges_that_depend_on_one_another_are_refused() -> None:
         "x // 4 * 4 + x % 4"
     ]
     assert not subspace_divide([x, y], ranges, [y])
+
+
+def test_limits_of_digits_put_together_narrow_nothing() -> None:
+    whole = fld(x, 16) * 16 + flm(x, 16)
+    n = tir.Var("n", "int32")
+    for limit in (whole < n, whole <= n, n < whole, whole < 100):
+        assert [str(i) for i in iter_map_simplify([whole], dom(x=128), limit)] == ["x"]
+    (found,) = detect_iter_map([x * 4 + y], dom(x=8, y=4), x * 4 + y < n).indices
+    assert "T.min(n, 32)" in str(found)

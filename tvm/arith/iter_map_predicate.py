@@ -27,6 +27,8 @@ def narrowed(
     iters = dict(input_iters)
     rest: list[PrimExpr] = []
     for condition in facts_in(predicate):
+        if _is_of_reassembled(condition, iters, analyzer):
+            continue
         limit = _limit(condition, iters)
         if limit is None:
             rest.append(condition)
@@ -43,6 +45,21 @@ def narrowed(
             raise IterMapFailure(f"the predicate {as_text(condition)} never holds")
         iters[var] = Range.from_min_extent(start, extent)
     return iters, op.all(*rest) if rest else e.IntImm(e.BOOL, 1)
+
+
+def _is_of_reassembled(
+    condition: PrimExpr, iters: Mapping[e.Var, Range], analyzer: Analyzer
+) -> bool:
+    """True for a limit of one variable that is written as its digits: it narrows no range.
+
+    i * 16 + j < n of loops that were fused is f // 16 * 16 + f % 16 < n, and the index is f.
+    """
+    if not isinstance(condition, (e.LT, e.LE, e.GT, e.GE)):
+        return False
+    for side in (condition.a, condition.b):
+        if isinstance(side, e.Add) and analyzer.simplify(side) in iters:
+            return True
+    return False
 
 
 def _limit(

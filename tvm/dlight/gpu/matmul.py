@@ -26,6 +26,7 @@ from .einsum import (
 )
 from .inline import auto_inline_consumer_chain, auto_inline_consumers, auto_inline_producers
 from .matmul_dequantize import sums_along_memory, with_dequantized_weights
+from .matmul_row_panels import with_row_panels
 from .matmul_tiles import tile
 from .simdgroup import MetalMatmul
 from .tensor_core import MatmulInt8Tensorization, MatmulTensorization
@@ -107,8 +108,10 @@ class Matmul(GPUScheduleRule):
     def sch_outer_reduction(
         self, sch: Schedule, config: ProductTiles, reduction_block: BlockRV, blocks: list[BlockRV]
     ) -> Schedule | None:
-        """Schedule a product on a phone with weights that are unpacked on the way, or none."""
-        return with_dequantized_weights(sch, config, reduction_block, blocks)
+        """Schedule a product on a phone whose sum moves across memory, or none."""
+        return with_dequantized_weights(
+            sch, config, reduction_block, blocks
+        ) or with_row_panels(sch, config, reduction_block)
 
 
 def _with_matrix_units(func: PrimFunc, target: Target, block: Block) -> Schedule | None:

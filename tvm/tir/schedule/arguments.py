@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -118,10 +119,12 @@ class Arguments:
         if value is None or isinstance(value, IndexMap):
             return value
         if callable(value):
-            return IndexMap.from_func(
-                lambda *indices: [_as_element(value(*indices), buffer)],
-                ndim=ndim, index_dtype=index_dtype(buffer),
-            )  # fmt: skip
+
+            @functools.wraps(value)  # the map's parameters are named as those of the function
+            def padding(*indices: PrimExpr) -> list[PrimExpr]:
+                return [_as_element(value(*indices), buffer)]
+
+            return IndexMap.from_func(padding, ndim=ndim, index_dtype=index_dtype(buffer))
         element = _as_element(value, buffer)
         return IndexMap.from_func(
             lambda *indices: [element], ndim=ndim, index_dtype=index_dtype(buffer)

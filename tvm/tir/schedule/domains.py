@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
@@ -17,7 +18,9 @@ from tvm.tir.op.arith import (
     is_one,
     is_zero,
     less,
+    less_equal,
     logical_and,
+    logical_or,
     max_of,
     min_of,
 )
@@ -66,6 +69,29 @@ def narrowed_by(
         assert iv.dom is not None, "block variables have domains"
         limit = limits.get(iv.var)
         found[iv.var] = iv.dom if limit is None else _cut(iv.dom, limit, analyzer)
+    return found
+
+
+def symbolic_ends(
+    block: Block, buffers: Collection[Buffer], analyzer: Analyzer
+) -> dict[Var, tuple[PrimExpr, PrimExpr]]:
+    """First and end of variables where they read a dimension of symbolic extent to its end.
+
+    The extent of a domain is one too, and needs no second where it is known to be smaller.
+    """
+    full: Domains = {iv.var: iv.dom for iv in block.iter_vars if iv.dom is not None}
+    found: dict[Var, tuple[PrimExpr, PrimExpr]] = {}
+    for region in block.reads:
+        if region.buffer not in buffers:
+            continue
+        for part, extent in zip(region.region, region.buffer.shape):
+            if isinstance(extent, IntImm) or not is_one(part.extent):
+                continue
+            for var, first, last in _solve(part, make_const(0, extent.dtype), extent - 1, full):
+                dom = full[var]
+                spare = analyzer.simplify(last + 1 - (dom.min + dom.extent))
+                if not isinstance(spare, IntImm) or spare.value < 0:
+                    found[var] = (analyzer.simplify(first), analyzer.simplify(last + 1))
     return found
 
 
@@ -170,11 +196,12 @@ def nest_over(
     asked: Sequence[PrimExpr],
     analyzer: Analyzer,
     preserve_unit_loops: bool,
+    ends: Mapping[Var, tuple[PrimExpr, PrimExpr]] = MappingProxyType({}),
 ) -> Stmt:
     """New loops `ax0, ax1, ...` over the domains, with the block within.
 
-    Where the domains may reach over those of the variables, the block gets a predicate; `asked`
-    are conditions on block variables that hold wherever it runs.
+    Where the domains may reach over those of the variables, or over their `ends`, the block gets a
+    predicate; `asked` are conditions on block variables that hold wherever it runs.
     """
     block = realize.block
     loops: list[tuple[Var, PrimExpr]] = []
@@ -194,7 +221,7 @@ def nest_over(
         values.append(value)
         if dom is not whole:
             point = start if is_one(dom.extent) else value
-            for inside in _limits(point, whole, analyzer):
+            for inside in _limits(point, whole, analyzer, ends.get(iv.var)):
                 predicate = logical_and(predicate, inside)
     bindings = {iv.var: value for iv, value in zip(block.iter_vars, values)}
     for condition in [substitute(one, bindings) for one in asked]:
@@ -203,12 +230,17 @@ def nest_over(
     return nest(loops, BlockRealize(values, predicate, block, realize.span))
 
 
-def _limits(value: PrimExpr, whole: Range, analyzer: Analyzer) -> list[PrimExpr]:
+def _limits(
+    value: PrimExpr, whole: Range, analyzer: Analyzer, ends: tuple[PrimExpr, PrimExpr] | None
+) -> list[PrimExpr]:
     """The conditions for a value to lie in a domain that are not always true."""
     if _is_digit(value, whole, analyzer):
         return []
-    ends = (greater_equal(value, whole.min), less(value, whole.min + whole.extent))
-    return [analyzer.simplify(inside) for inside in ends if not analyzer.can_prove(inside)]
+    conditions = [greater_equal(value, whole.min)]
+    if ends is not None:  # an interval that ends at a symbol has one element at least
+        conditions.append(logical_or(less(value, ends[1]), less_equal(value, ends[0])))
+    conditions.append(less(value, whole.min + whole.extent))
+    return [analyzer.simplify(inside) for inside in conditions if not analyzer.can_prove(inside)]
 
 
 def _scaled_parts(value: PrimExpr, analyzer: Analyzer) -> list[tuple[PrimExpr, IntImm]]:

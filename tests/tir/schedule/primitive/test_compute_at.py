@@ -324,3 +324,52 @@ def test_tiles_of_fused_loops_stay_in_their_domains() -> None:
         text = sch.mod.script()
         assert "spatial((n + 7) // 8 * 8, b_i_0_fused % ((n + 7) // 8) * 8 + ax0)" in text
         assert "T.where" not in text
+
+
+def padded_rows() -> tir.PrimFunc:
+    @T.prim_func
+    def func(a: T.handle, c: T.handle, m: T.int32) -> None:
+        A, C = T.match_buffer(a, (m, 8)), T.match_buffer(c, (m, 8))
+        B = T.alloc_buffer(((m + 15) // 16 * 16, 8))
+        for i, j in T.grid((m + 15) // 16 * 16, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = T.if_then_else(vi < m, A[vi, vj], T.float32(0))
+        for i, j in T.grid(m, 8):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi, vj]
+
+    return func
+
+
+def test_rounded_tiles_of_rounded_sizes_cover_them() -> None:
+    sch = open_schedule(padded_rows())
+    inner = sch.split(sch.get_loops("B")[0], [None, 4, 16])[1]
+    sch.reverse_compute_at("C", inner)
+    text = sch.mod.script()
+    assert "vi = T.axis.spatial(m, i_0 * 64 + i_1 * 16 + ax0)" in text
+    # where B may end before the tile does, its end is a limit beside that of C
+    assert (
+        "T.where((i_0 * 4 + i_1 - (m + 15) // 16 < 0 or i_0 * 64 + i_1 * 16 + ax0 == 0) "
+        "and i_0 * 64 + i_1 * 16 + ax0 < m)" in text
+    )
+
+
+def test_reads_without_condition_are_inside_whatever_the_symbols() -> None:
+    @T.prim_func
+    def func(a: T.handle, c: T.handle, m: T.int32) -> None:
+        A, C = T.match_buffer(a, (2 * m, 8)), T.match_buffer(c, (m, 8))
+        B = T.alloc_buffer((2 * m, 8))
+        for i, j in T.grid(2 * m, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] + T.float32(1)
+        for i, j in T.grid(m, 8):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi, vj]
+
+    sch = open_schedule(func)
+    sch.reverse_compute_at("C", sch.get_loops("B")[0])
+    assert "T.where((i < m * 2 or i == 0) and i < m)" in sch.mod.script()

@@ -127,3 +127,19 @@ def test_loops_of_two_open_extents() -> None:
     text = sch.mod.script()
     assert "vi = T.axis.spatial(n, i_j_fused % (m * n) // m)" in text
     assert "vj = T.axis.spatial(m, i_j_fused % m)" in text
+
+
+def test_a_tail_that_was_split_is_one_loop_again() -> None:
+    @T.prim_func
+    def before(b: T.handle) -> None:
+        n = T.int32()
+        B = T.match_buffer(b, (n,), "float32")
+        for i in range(n):
+            with T.block("B"):
+                vi = T.axis.spatial(n, i)
+                B[vi] = T.float32(2)
+
+    sch = open_schedule(before)
+    sch.fuse(*sch.split(sch.get_loops("B")[0], [None, 16]))
+    text = sch.mod.script()
+    assert "vi = T.axis.spatial(n, i_0_i_1_fused)" in text

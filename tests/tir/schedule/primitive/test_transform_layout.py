@@ -211,3 +211,12 @@ def test_padding_of_parameters_has_to_be_asked_for_too() -> None:
         )  # fmt: skip
     sch.transform_layout("B", ("read", 0), lambda i: [i // 5, i % 5])
     assert "index_map=lambda i: (i // 5, i % 5,)" in str(sch.trace)
+
+
+def test_names_of_a_function_for_the_padding_are_kept() -> None:
+    sch = open_schedule(elementwise(10))
+    sch.transform_layout(
+        "B", ("write", 0), lambda i: [i // 4, i % 4],
+        pad_value=lambda row, lane: (row + lane).astype("float32"),
+    )  # fmt: skip
+    assert "pad_value=lambda row, lane: " in str(sch.trace)

@@ -253,7 +253,11 @@ def _contains(
     prove = analyzer.can_prove
     return all(
         (w_low is p_low or _at_most(analyzer, w_low, p_low) or prove(w_low <= 0))
-        and (w_high is p_high or _at_most(analyzer, p_high, w_high) or prove(w_high >= extent - 1))
+        and (
+            w_high is p_high
+            or _at_most(analyzer, p_high, w_high)
+            or _at_most(analyzer, extent - 1, w_high)
+        )
         for w_low, w_high, p_low, p_high, extent in zip(
             whole.low, whole.high, part.low, part.high, shape
         )
@@ -264,6 +268,8 @@ def _at_most(analyzer: Analyzer, a: PrimExpr, b: PrimExpr) -> bool:
     """True if a <= b, also for quotients some steps apart: (x + 7) // 2 and (x + 1) // 2 + 3."""
     if analyzer.can_prove(a <= b) or analyzer.can_prove(_stepped(a) <= _stepped(b)):
         return True
+    if analyzer.const_int_bound(analyzer.simplify(b - a)).min_value >= 0:
+        return True  # a sum rounded up: what is added is a remainder
     return analyzer.can_prove(a <= b, ProofStrength.SYMBOLIC_BOUND)
 
 

@@ -8,7 +8,7 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Var, make_const
+from tvm.tir.expr import BufferLoad, IntImm, Var, is_call_of, make_const
 from tvm.tir.functor import statements, uses_any, uses_var, vars_in, walk
 from tvm.tir.op.arith import is_one, logical_and, logical_or, max_of, min_of
 from tvm.tir.op.forms import conjuncts
@@ -40,7 +40,7 @@ from tvm.tir.schedule.analysis.query import (
     realize_of,
     scope_of,
 )
-from tvm.tir.schedule.domains import Domains, narrowed, narrowed_by, nest_over
+from tvm.tir.schedule.domains import Domains, narrowed, narrowed_by, nest_over, symbolic_ends
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.leaves import leaf_top, without_leaf
@@ -298,8 +298,9 @@ def _move(
         _require_narrowed(state, realize, loop, domains, needed)
         _require_one_source(realize.block, loop, needed, analyzer)
         _require_readers(realize.block, needed, asked)
+    ends = symbolic_ends(realize.block, needed, analyzer) if reverse else {}
     nest = add_predicate(
-        nest_over(realize, domains, asked, analyzer, preserve_unit_loops), guard
+        nest_over(realize, domains, asked, analyzer, preserve_unit_loops, ends), guard
     )
     position = _position(state, block, loop, index)
     top = leaf_top(state, block)
@@ -402,9 +403,15 @@ def _within(inner: Domains, outer: Domains, analyzer: Analyzer) -> bool:
 def _require_readers(
     block: Block, needed: Mapping[Buffer, Box], asked: Sequence[PrimExpr]
 ) -> None:
-    """Refuse if some instances read nothing of the producers: no iteration would run them."""
+    """Refuse if some instances read nothing of the producers: no iteration would run them.
+
+    What is read without a condition lies inside of its buffer, whatever the symbols of its extents.
+    """
+    guarded = any(is_call_of(node, "tir.if_then_else") for node in walk(block.body))
     for region in block.reads:
         if region.buffer not in needed:
+            continue
+        if not guarded and not all(isinstance(n, IntImm) for n in region.buffer.shape):
             continue
         first = [r.min for r in region.region]
         last = [r.min if is_one(r.extent) else r.min + r.extent - 1 for r in region.region]
