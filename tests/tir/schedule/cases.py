@@ -134,7 +134,7 @@ def refuses(sch: Schedule, reason: str, primitive: str, *args: object, **options
         getattr(sch, primitive)(*args, **options)
     message = str(caught.value)
     assert reason in message, message
-    assert f"'{primitive}'" in message
+    assert f"in sch.{primitive}(" in message
     assert structural_equal(sch.mod, before)
     assert str(sch.trace) == trace
     return message

@@ -17,7 +17,7 @@ def message(level: str) -> str:
 
 def test_detail() -> None:
     text = message("detail")
-    assert "An error occurred in the schedule primitive 'get_block'" in text
+    assert "An error occurred in the schedule primitive 'get-block'" in text
     assert 'sch.get_block(name="wrong_name", func_name="main")' in text
     assert "Cannot find a block with the name: wrong_name" in text
     assert "def main(" in text
@@ -28,6 +28,37 @@ def test_fast() -> None:
     text = message("fast")
     assert "Cannot find a block with the specified name" in text
     assert "def main(" not in text
+
+
+@pytest.mark.parametrize(
+    ("call", "fast", "detail"),
+    [
+        (
+            lambda sch, block: sch.split(sch.get_loops(block)[0], [0, 2]),
+            "However, some constant input factor is zero or negative.",
+            "However, the factor at position 0 is 0",
+        ),
+        (
+            lambda sch, block: sch.cache_read(block, 7, "shared"),
+            "where `num_read_regions` is the number of buffer regions read by the block.",
+            "so `buffer_index` is required to be in [0, 2). However, the input `buffer_index` is 7",
+        ),
+        (
+            lambda sch, block: sch.transform_layout(
+                block, ("write", 0), lambda i, j: [i // 7, i % 7, j]
+            ),
+            "Transformation would introduce padding at axis0 == ",
+            "However, this would introduce padding wherever axis0 == ",
+        ),
+    ],
+)
+def test_fast_words_name_nothing_of_the_program(call, fast: str, detail: str) -> None:
+    for level, words in (("fast", fast), ("detail", detail)):
+        sch = Schedule(matmul(), error_render_level=level)
+        with pytest.raises(ScheduleError) as caught:
+            call(sch, sch.get_block("C"))
+        assert words in str(caught.value)
+        assert ("IR with diagnostic" in str(caught.value)) is (level == "detail")
 
 
 def test_none() -> None:
@@ -67,7 +98,10 @@ def test_the_rule_stands_beside_what_was_found() -> None:
     loop = sch.get_loops("C")[0]
     with pytest.raises(TVMError) as caught:
         sch.compute_at("C", loop)
-    wanted = "\nError message: The loop must not be an ancestor of block tir.Block#1\n"
+    wanted = (
+        "Expected the block tir.Block#0 and loop tir.For#1 to be under the same block scope, and "
+        "loop not to be the ancestor of block\n"
+    )
     assert wanted in str(caught.value)
     with pytest.raises(TVMError) as caught:
         sch.split(loop, factors=[2, 2])

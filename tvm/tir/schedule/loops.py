@@ -158,15 +158,18 @@ def require_chain(loops: Sequence[StmtSRef]) -> None:
                 f"{above.loop_var.name!r}",
                 legal="loops in the order of their nesting, each directly around the next",
                 spots=[above, below],
-                fast="The primitive requires the loops to be consecutive: "
-                "the outer loop is not the parent of the inner loop",
+                fast="The outer loop is not the parent of the inner loop",
+                detail="The loops can't be fused because the outer loop {0} is not the parent of "
+                "the inner loop {1}",
             )
         raise Illegal(
             f"the body of the loop {above.loop_var.name!r} holds more than the loop "
             f"{below.loop_var.name!r}",
             legal="a loop whose whole body is the next one",
             spots=[above, below],
-            fast="The primitive requires the inner loop to be the only child of the outer loop",
+            fast="The inner loop is not the only child of outer loop",
+            detail="The loops can't be fused because the inner loop {1} is not the only child of "
+            "outer loop {0}",
         )
 
 
@@ -180,7 +183,8 @@ def require_same_scope_loops(loops: Sequence[StmtSRef]) -> None:
             f"the loop {loop.loop_var.name!r} is given more than once",
             legal="different loops",
             spots=[loop],
-            fast="The arguments contain multiple copies of the same loop",
+            fast="Some loop appears in the input array for multiple times.",
+            detail="Loop {0} appears in the input array for multiple times.",
         )
 
 

@@ -234,7 +234,8 @@ def require_own_indices(
                 f"{strange[0].name!r}, a variable of an inner loop or block",
                 legal="accesses at indices made of the block's own variables",
                 spots=[node],
-                fast="The access depends on inner variables",
+                fast="The target block is not a leaf block.",
+                detail="The target block {0} is not a leaf block.",
             )
         if not guarded:
             continue

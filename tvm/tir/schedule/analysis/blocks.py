@@ -100,7 +100,8 @@ def require_complete(state: SRefTree, block_sref: StmtSRef) -> None:
             legal="a block with data-parallel variables only, that alone writes its buffers "
             "and does not read them",
             spots=[block],
-            fast="The block is not a complete block",
+            fast="Incomplete block",
+            detail="The block {0} is not a complete block",
         )
 
 
@@ -114,7 +115,8 @@ def require_reduction(state: SRefTree, block_sref: StmtSRef) -> None:
             legal="a block with an init, data-parallel and reducing variables, that alone writes "
             "its buffers",
             spots=[block],
-            fast="The block is not a reduction block",
+            fast="Not a reduction block",
+            detail="The block {0} is not a reduction block",
         )
 
 

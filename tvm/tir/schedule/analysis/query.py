@@ -163,7 +163,12 @@ def region_at(block: Block, index: int, written: bool) -> BufferRegion:
             f"there is no number {index}",
             legal=f"{what} buffer index from 0 to {len(regions) - 1}",
             spots=[block],
-            fast=f"The {what} buffer index is out of range",
+            fast=f"The input `buffer_index` is out of range. It is required to be in range "
+            f"[0, num_{what}_regions) where `num_{what}_regions` is the number of buffer regions "
+            f"{what if what == 'read' else 'written'} by the block.",
+            detail=f"The block {{0}} has {len(regions)} {what} regions, so `buffer_index` is "
+            f"required to be in [0, {len(regions)}). However, the input `buffer_index` is {index}, "
+            "which is out of the expected range.",
         )
     return regions[index]
 
@@ -192,7 +197,10 @@ def require_allocated(state: SRefTree, block_sref: StmtSRef, buffer: Buffer) -> 
             "another buffer",
             legal="a buffer that a block of the function allocates",
             spots=[block_sref.stmt],
-            fast="The input is not an allocated buffer",
+            fast="The input buffer is not allocated by a block. This means the buffer is either a "
+            "function parameter or defined in `match_buffer` of a block.",
+            detail=f"The input buffer {buffer.name} is not allocated by a block. This means the "
+            "buffer is either a function parameter or defined in `match_buffer` of a block.",
         )
     return site
 

@@ -35,11 +35,28 @@ def unsafe_hide_buffer_access(
     T.reads(A[...], B[...])  ->  T.reads(A[...])
     """
     node = block_of(block)
-    _require_side(buf_type, ("read", "write"))
+    if buf_type not in ("read", "write"):
+        raise Illegal(
+            f"the buffer type is {buf_type!r}",
+            legal="'read' or 'write'",
+            spots=[node],
+            fast="Invalid buffer type for hide_buffer_access schedule.",
+            detail="The buffer type for hide_buffer_access schedule should either be 'read' or "
+            f"'write', got {buf_type} instead.",
+        )
     regions = node.reads if buf_type == "read" else node.writes
     hidden = {int(i) for i in buf_index_array}
     for index in sorted(hidden):
-        region_at(node, index, buf_type == "write")
+        if not 0 <= index < len(regions):
+            raise Illegal(
+                f"block {node.name_hint!r} has {len(regions)} {buf_type} regions, there is no "
+                f"number {index}",
+                legal=f"numbers from 0 to {len(regions) - 1}",
+                spots=[node],
+                fast="Invalid buffer index array for hide_buffer_access schedule.",
+                detail="The buffer index array for hide_buffer_access schedule should be a list of "
+                f"integers between 0 and {len(regions) - 1}, got {index} instead.",
+            )
     kept = [region for i, region in enumerate(regions) if i not in hidden]
     new = change_block(node, **{"reads" if buf_type == "read" else "writes": kept})  # type: ignore[arg-type]
     state.replace(block, new, {node: new})

@@ -37,7 +37,8 @@ def cache_inplace(
             f"block {node.name_hint!r} does not write {buffer.name!r}",
             legal="a buffer that the block both reads and writes",
             spots=[node],
-            fast="The buffer is not updated in place",
+            fast="The target block does not both read & write target buffer.",
+            detail="The target block {0} does not both read & write target buffer.",
         )
     scope = scope_of(block)
     region = _updated_region(state, block, buffer)

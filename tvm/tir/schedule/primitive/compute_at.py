@@ -77,7 +77,8 @@ def compute_at(
             legal="a block whose results only other blocks of the scope read "
             "(reverse_compute_at moves output blocks)",
             spots=[block.stmt],
-            fast="Cannot move an output block",
+            fast="Cannot operate on an output block",
+            detail="The block {0} is an output block",
         )
     users = consumers_of(block, state.get_block_scope(scope))
     _require_inside(block, loop, users, "consumers")
@@ -131,21 +132,31 @@ def _marked(
     return loop in (StmtSRef.inline_mark(), StmtSRef.root_mark())
 
 
+_APART = (
+    "Expected the block and loop to be under the same block scope, and loop not to be the ancestor "
+    "of block",
+    "ScheduleError: Expected the block {0} and loop {1} to be under the same block scope, and loop "
+    "not to be the ancestor of block",
+)
+
+
 def _checked_scope(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> StmtSRef:
     scope = pipeline_scope(state, block)
     if scope_of(loop) is not scope:
         raise Illegal(
             f"{name_of(loop.stmt)} and {name_of(block.stmt)} are in different scopes",
             legal="a loop of the same scope",
-            spots=[loop.stmt, block.stmt],
-            fast="Expected the block and loop to be under the same block scope",
+            spots=[block.stmt, loop.stmt],
+            fast=_APART[0],
+            detail=_APART[1],
         )
     if is_ancestor(loop, block):
         raise Illegal(
             f"{name_of(block.stmt)} stands within {name_of(loop.stmt)} already",
             legal="a loop that is not around the block",
-            spots=[loop.stmt, block.stmt],
-            fast="The loop must not be an ancestor of block {1}",
+            spots=[block.stmt, loop.stmt],
+            fast=_APART[0],
+            detail=_APART[1],
         )
     require_complete_or_reduction(state, block)
     return scope

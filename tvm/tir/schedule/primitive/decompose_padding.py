@@ -112,7 +112,8 @@ def _plan(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> Plan:
             f"block {node.name_hint!r} is no padding alone in its loops",
             legal="B[...] = T.if_then_else(condition, A[...], constant)",
             spots=[node],
-            fast="The block is not a padding pattern",
+            fast="decompose_padding expect the block to match padding pattern",
+            detail="ScheduleError: decompose_padding expect the block {0} to match padding pattern",
         )
     condition, inner, constant = parts
     assert isinstance(body, BufferStore), "it has a padded value"

@@ -25,6 +25,11 @@ _WORDS = {
     ForKind.VECTORIZED: "vectorized",
     ForKind.THREAD_BINDING: "bound to a thread",
 }
+_CALLS = {
+    ForKind.PARALLEL: "parallel",
+    ForKind.VECTORIZED: "vectorize",
+    ForKind.THREAD_BINDING: "bind",
+}
 
 
 def parallel(state: SRefTree, loop: StmtSRef) -> None:
@@ -95,8 +100,11 @@ def require_parallelizable(
                 "data parallel, so two iterations would update the same element",
                 legal="a loop that only data-parallel block variables depend on "
                 "(see rfactor for reductions)",
-                spots=[node, block_of(child)],
-                fast="The loop is not parallelizable: a block variable bound to it "
-                "is not data parallel",
+                spots=[block_of(child), node],
+                fast=f'The "{_CALLS[kind_]}" cannot be fulfilled with regard to some of its '
+                "underlying block",
+                detail=f'The "{_CALLS[kind_]}" cannot be fulfilled with regard to block {{0}} '
+                "because some block iter whose block binding contains the loop var is not a data "
+                "parallel block iter",
             )
 

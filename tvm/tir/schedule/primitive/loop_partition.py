@@ -100,7 +100,8 @@ def _extents(node: For, factors: Sequence[Factor], analyzer: Analyzer) -> list[P
             f"{given.count(None)} of {len(given)} factors are None",
             legal="one or more factors, at most one of them None",
             spots=[node],
-            fast="`factors` can have at most one None",
+            fast="only one factor can be specified as -1 or none",
+            detail="Only one factor can be specified as -1 or none",
         )
     known = [f for f in given if f is not None]
     remaining: PrimExpr = node.extent
@@ -112,7 +113,8 @@ def _extents(node: For, factors: Sequence[Factor], analyzer: Analyzer) -> list[P
             f"{node.loop_var.name!r} with extent {node.extent}, which leaves {remaining}",
             legal="positive factors whose sum is less than the extent",
             spots=[node],
-            fast="The sum of factors is larger than or equal to the extent of the loop",
+            fast="The sum of factors is larger than or equal to the extent of loop",
+            detail="The sum of factors is larger than or equal to the extent of loop {0}",
         )
     return [remaining if f is None else f for f in (given if None in given else [*given, None])]
 

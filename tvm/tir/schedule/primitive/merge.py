@@ -139,7 +139,7 @@ def _require_alike(chains: list[list[StmtSRef]]) -> None:
                 "the loops have different depths below what they share",
                 legal="loops of the same depth",
                 spots=[chain[-1].stmt],
-                fast="The merge loop must have the same depth",
+                fast="Merge loop's nesting depth must be same, but not.",
             )
         for sref, other in zip(chain, chains[0]):
             node, model = loop_of(sref), loop_of(other)

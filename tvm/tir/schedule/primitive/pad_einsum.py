@@ -47,7 +47,9 @@ def pad_einsum(state: SRefTree, block: StmtSRef, padding: Sequence[int]) -> None
             f"block {node.name_hint!r}",
             legal="one positive number a variable",
             spots=[node],
-            fast="The padding is not a list of positive numbers, one for each block variable",
+            fast="The padding size for the block is invalid.",
+            detail="The padding for the block {0} are invalid. It should be a list of "
+            f"{len(node.iter_vars)} positive integers. Got {list(padding)}",
         )
     realize = realize_of(state, block)
     extents = _padded_extents(node, padding)
@@ -95,7 +97,8 @@ def _require_einsum(node: Block) -> None:
             f"block {node.name_hint!r} is no Einstein sum",
             legal="one store whose accesses are all indexed by block variables",
             spots=[node],
-            fast="The block is not a computation of Einsum pattern",
+            fast="The block is not a computation of Einsum pattern.",
+            detail="The block {0} not a computation of Einsum pattern.",
         )
 
 
@@ -120,7 +123,8 @@ def _require_neutral(node: Block, extents: dict[Var, PrimExpr]) -> None:
                 "its result",
                 legal="spatial variables that index the result, and summed variables of a product",
                 spots=[node],
-                fast="The block is not a computation of Einsum pattern",
+                fast="The block is not a computation of Einsum pattern.",
+                detail="The block {0} not a computation of Einsum pattern.",
             )
 
 

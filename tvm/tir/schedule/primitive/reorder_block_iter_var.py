@@ -28,7 +28,9 @@ def reorder_block_iter_var(state: SRefTree, block: StmtSRef, new_order: Sequence
             f"{node.name_hint!r}",
             legal=f"a permutation of {list(range(len(node.iter_vars)))}",
             spots=[node],
-            fast="The itervar order is not a permutation",
+            fast="The specified reorder indices are invalid.",
+            detail=f"The user provided block itervar index order {list(new_order)} is not a valid "
+            "permutation of [0, 1, ..., num_block_iter_vars-1] in block {0}.",
         )
     realize = realize_of(state, block)
     new = change_block(node, iter_vars=[node.iter_vars[i] for i in order])

@@ -159,7 +159,9 @@ def _only_producer(state: SRefTree, block: StmtSRef, scope: StmtSRef) -> StmtSRe
             f"{len(block_of(block).reads)} region(s)",
             legal="a block that reads the result of exactly one block of its scope",
             spots=[block.stmt],
-            fast="The consumer block to be inlined is required to have a single producer block",
+            fast="The block is allowed to read only a single buffer region",
+            detail="The block is only allowed to read a single buffer region, but it reads "
+            f"{len(block_of(block).reads)} region(s): {{0}}",
         )
     users = consumers_of(producers[0], facts)
     if users != [block]:

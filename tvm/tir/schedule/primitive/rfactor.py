@@ -81,7 +81,11 @@ def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
             "dimensions",
             legal=f"{-(rank + 1)} to {rank}",
             spots=[target],
-            fast="factor_axis out of range",
+            fast="The input `factor_axis` is out of range. It is required to be in range "
+            "[-(ndim + 1), ndim] where `ndim` is the number of dimensions of the write buffer",
+            detail=f"The write buffer {reducer.stores[0].buffer.name} has {rank} dimension(s), so "
+            f"`factor_axis` is required to be in [{-(rank + 1)}, {rank}] for rfactor. However, the "
+            f"input `factor_axis` is {factor_axis}, which is out of the expected range",
         )
     axis = factor_axis % (rank + 1)
     partials = [_partial_buffer(store.buffer, axis, node) for store in reducer.stores]
@@ -185,7 +189,11 @@ def _require_reduction_loop(realize: BlockRealize, loop: For) -> None:
             f"the loop {loop.loop_var.name!r} is no loop of the reduction only",
             legal="a loop that only reducing variables depend on",
             spots=[loop, realize.block],
-            fast="The loop is not a reduction loop",
+            fast="The loop to be applied rfactor is required not to be touched by any data "
+            "parallel block iter of the block",
+            detail="The loop to be applied rfactor is {0}, which is required not to be touched by "
+            "any data parallel block iter of the block below. However, some of the block's data "
+            "parallel block iters touch this loop",
         )
 
 

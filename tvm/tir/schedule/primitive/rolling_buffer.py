@@ -80,7 +80,10 @@ def rolling_buffer(state: SRefTree, block: StmtSRef, write_buffer_index: int) ->
             f"block {node.name_hint!r} and its consumers share no loop",
             legal="a block that compute_at moved into a loop of its consumers",
             spots=[node],
-            fast="The LCA of the producer and consumer of the buffer is not a for loop",
+            fast="rolling_buffer injection is invalid, the lca of the access location of the "
+            "target buffer is not a for loop.",
+            detail="rolling_buffer injection is invalid. The block {0} should be tiled so that the "
+            f"lca of the access location of the target buffer {region.buffer.name} is a for loop.",
         )
     rolling = _window(state, block, ancestor, region)
     rule = _Roll(rolling, realize_of(state, block), site)
@@ -98,7 +101,8 @@ def _users(state: SRefTree, block: StmtSRef, scope: StmtSRef) -> list[StmtSRef]:
             f"block {node.name_hint!r} writes an output of its scope",
             legal="a block whose result other blocks of the scope read",
             spots=[node],
-            fast="Cannot apply rolling buffer to an output block",
+            fast="Cannot operate on an output block",
+            detail="The block {0} is an output block",
         )
     facts = state.get_block_scope(scope)
     for dep in [*facts.get_deps_by_src(block), *facts.get_deps_by_dst(block)]:

@@ -27,7 +27,8 @@ def require_scope(scope: str) -> None:
     raise Illegal(
         f"The storage scope {scope!r} is unknown",
         legal=f"one of {', '.join(_SCOPES)}, or one of them with a tag",
-        fast="The storage scope is invalid",
+        fast="The input storage scope is invalid",
+        detail=f'The input storage scope "{scope}" is invalid.',
     )
 
 

@@ -75,13 +75,16 @@ def loop_extents(node: For, factors: Sequence[Factor], analyzer: Analyzer) -> li
     given = [None if f is None else analyzer.simplify(cast(as_expr(f), dtype)) for f in factors]
     if not given:
         raise Illegal("no factors are given", legal="at least one factor", spots=[node])
-    for factor in given:
+    for position, factor in enumerate(given):
         if factor is not None and analyzer.can_prove(factor <= 0):
             raise Illegal(
                 f"the factor {factor} is not positive",
                 legal="factors that are positive",
                 spots=[node],
-                fast="All the constant factors are required to be positive",
+                fast="All the constant factors are required to be positive. However, some constant "
+                "input factor is zero or negative.",
+                detail="All the constant factors are required to be positive. However, the factor "
+                f"at position {position} is {factor}",
             )
     product: PrimExpr = make_const(1, dtype)
     for factor in given:
@@ -93,7 +96,8 @@ def loop_extents(node: For, factors: Sequence[Factor], analyzer: Analyzer) -> li
             f"{len(open_positions)} factors are None",
             legal="at most one factor as None",
             spots=[node],
-            fast="`factors` can have at most one None",
+            fast="only one factor can be specified as -1 or none",
+            detail="Only one factor can be specified as -1 or none",
         )
     if open_positions:
         inferred = analyzer.simplify(floordiv(node.extent, product))
@@ -108,7 +112,8 @@ def loop_extents(node: For, factors: Sequence[Factor], analyzer: Analyzer) -> li
             legal="leave one factor as None, or factors whose product is at least the extent "
             "(those of T.vscale() under a target that has scalable vectors)",
             spots=[node],
-            fast="The product of factors is not larger than or equal to the extent of loop {0}",
+            fast="The product of factors is not larger than or equal to the extent of loop",
+            detail="The product of factors is not larger than or equal to the extent of loop {0}",
         )
     return [factor for factor in given if factor is not None]
 

@@ -27,22 +27,28 @@ def storage_align(
     """
     node = block_of(block)
     buffer = buffer_at(node, buffer_index, written=True)
-    require_allocated(state, block, buffer)
     ndim = len(buffer.shape)
-    if not -ndim <= axis < ndim:
-        raise Illegal(
-            f"the axis {axis} is out of range: buffer {buffer.name!r} has {ndim} dimensions",
-            legal=f"an axis from {-ndim} to {ndim - 1}",
-            spots=[node],
-            fast="The axis is out of range",
-        )
     if factor <= 0:
         raise Illegal(
             f"the factor {factor} is not positive",
             legal="a positive factor",
             spots=[node],
-            fast="The input `factor` of storage_align is expected to be a positive number",
+            fast="The input `factor` of storage_align is expected to be a positive number.",
+            detail="The input `factor` of storage_align is expected to be a positive number. "
+            f"However, the input `factor` is {factor}, which is out of the expected range.",
         )
+    if not -ndim <= axis < ndim:
+        raise Illegal(
+            f"the axis {axis} is out of range: buffer {buffer.name!r} has {ndim} dimensions",
+            legal=f"an axis from {-ndim} to {ndim - 1}",
+            spots=[node],
+            fast="The input `axis` is out of range. It is required to be in range [-ndim, ndim) "
+            "where `ndim` is the number of dimensions of the buffer to set storage alignment.",
+            detail=f"The buffer to set storage alignment of, {buffer.name}, has {ndim} "
+            f"dimension(s), so `axis` is required to be in [-{ndim}, {ndim}) for storage_align. "
+            f"However, the input `axis` is {axis}, which is out of the expected range.",
+        )
+    require_allocated(state, block, buffer)
     axis %= ndim
     entries = [list(entry) for entry in _entries(node.annotations.get(KEY))]
     kept = [e for e in entries if not (int(e[0]) == buffer_index and int(e[1]) == axis)]

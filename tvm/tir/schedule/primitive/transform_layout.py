@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import substitute, walk
 from tvm.tir.index_map import IndexMap
 from tvm.tir.schedule.analysis.affine import bind_vars_of
 from tvm.tir.schedule.analysis.query import block_of, buffer_at, defining_site
@@ -49,11 +49,16 @@ def transform_layout(
     site, allocated = defining_site(state, block, old)
     padding = None
     if inverse is not None and pad_value is None:
+        lanes = [Var(f"axis{i}", v.dtype) for i, v in enumerate(inverse[0].initial_indices)]
+        where = substitute(inverse[1], dict(zip(inverse[0].initial_indices, lanes)))
         raise Illegal(
-            f"the map {index_map} leaves elements of the new buffer {old.name!r} that hold nothing",
+            f"the map {index_map} leaves elements of the new {old.name!r} that hold nothing",
             legal="a pad_value, or assume_injective_transform=True",
             spots=[block.stmt],
-            fast="The transformation would introduce padding",
+            fast=f"Transformation would introduce padding at {where}.",
+            detail=f"The transformation {index_map} applied on buffer {old.name} of shape "
+            f"{[*old.shape]} would result in shape {[*new.shape]}.  However, this would introduce "
+            f"padding wherever {where} is true.",
         )
     if inverse is not None and pad_value is not None and not _keeps(block, old, pad_value):
         padding = Padding(new, *inverse, pad_value)
