@@ -98,6 +98,14 @@ def test_path_into_sequences() -> None:
     assert str(found[0]) == "<root>.seq[1].value.b.value"
 
 
+def test_path_to_a_definition_that_only_one_side_has() -> None:
+    one = tir.IndexMap.from_func(lambda i: [i])
+    two = tir.IndexMap.from_func(lambda i, j: [i, j])
+    found = get_first_structural_mismatch(one, two)
+    assert found is not None
+    assert str(found[0]) == "<root>.initial_indices[<missing:1>]"
+
+
 @pytest.mark.parametrize(
     ("lhs", "rhs", "wanted"),
     [

@@ -56,6 +56,7 @@ class IterMapRewriter:
         self._simplify_trivial = simplify_trivial
         self._lenient = False
         self._overlaps = False  # digits of a number may run over one another
+        self._may_pad = True
         self._vars: dict[e.Var, IterSumExpr] = {}
         self._marks: dict[e.Var, IterMark] = {}
         self._fused: dict[Key, IterMark] = {}
@@ -329,9 +330,9 @@ class IterMapRewriter:
     ) -> IterSumExpr | None:
         """A sum that always lies in [0, divisor), whether or not it is a number.
 
-        The remainder of one digit is left out: it stands for all that is below the divisor.
+        Remainders are left out where they may be padded: they stand for all below the divisor.
         """
-        if not quotient and len(remainder.args) == 1:
+        if not quotient and (self._may_pad or len(remainder.args) == 1):
             return None
         total = remainder.base
         if not self.analyzer.can_prove_greater_equal(total, 0):
@@ -719,15 +720,15 @@ class IterMapRewriter:
         """Each index as one digit and a base, checked as the level asks."""
         self._overlaps = allow_overlaps and level is not IterMapLevel.Bijective
         self.enter_predicate(predicate)
-        may_pad = allow_padding and level is not IterMapLevel.Bijective
-        maps = self._padded(lambda: [self._normal(self.to_sum(i)) for i in indices], may_pad)
+        self._may_pad = allow_padding and level is not IterMapLevel.Bijective
+        maps = self._padded(lambda: [self._normal(self.to_sum(i)) for i in indices])
         self.padding_predicate = self._padding.predicate()
         if level is not IterMapLevel.NoCheck:
             self._check_limits(indices)
         self._check_coverage(maps, level)
         return maps
 
-    def _padded(self, read: Callable[[], list[IterSumExpr]], allowed: bool) -> list[IterSumExpr]:
+    def _padded(self, read: Callable[[], list[IterSumExpr]]) -> list[IterSumExpr]:
         """What `read` gives once all the padding that it asks for is in place.
 
         What it gives before means something else: a quotient is read as if the variables began
@@ -736,7 +737,7 @@ class IterMapRewriter:
         maps = read()
         rounds = 0
         while self._padding.waiting:
-            if not allowed or rounds == MAX_ROUNDS:
+            if not self._may_pad or rounds == MAX_ROUNDS:
                 raise IterMapFailure(self._padding.reason)
             rounds += 1
             self._padding.settle()
@@ -762,7 +763,7 @@ class IterMapRewriter:
         made = self.to_sum(index)
         if self._padding.shifts:  # of a number that ends too early nothing changes but its end
             try:
-                (made,) = self._padded(lambda: [self.to_sum(index)], True)
+                (made,) = self._padded(lambda: [self.to_sum(index)])
             except IterMapFailure:
                 return IterSumExpr((), index)
         made = self._rejoined(made)

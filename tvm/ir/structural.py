@@ -48,9 +48,9 @@ class _Comparison:
         self.right: dict[Node, Node] = {}
         self.mismatch: tuple[AccessPath, AccessPath] | None = None
 
-    def run(self, lhs: Any, rhs: Any) -> bool:
+    def run(self, lhs: Any, rhs: Any, binds: bool = False) -> bool:
         root = AccessPath() if self.paths else None
-        stack: list[Any] = [(lhs, rhs, False, root, root)]
+        stack: list[Any] = [(lhs, rhs, binds, root, root)]
         while stack:
             a, b, binds, path_a, path_b = stack.pop()
             if a is b and not isinstance(a, Node):
@@ -87,7 +87,7 @@ class _Comparison:
                 if not _is_sequence(type(b)):
                     return self._differ(path_a, path_b)
                 if len(a) != len(b):
-                    return self._length(a, b, path_a, path_b)
+                    return self._length(a, b, binds, path_a, path_b)
                 for i in range(len(a) - 1, -1, -1):
                     if path_a is None:
                         stack.append((a[i], b[i], binds, None, None))
@@ -202,12 +202,14 @@ class _Comparison:
         keys: Sequence[tuple[Any, Any]],
         path_a: AccessPath,
         path_b: AccessPath,
+        binds: bool = False,
     ) -> tuple[AccessPath, AccessPath] | None:
         """The first difference between elements that both have, as the walk would come upon it."""
+        left, right = dict(self.left), dict(self.right)
         for key, other in keys:
             probe = _Comparison(self.map_free_vars, self.skip_tensors, True)
-            probe.left, probe.right = dict(self.left), dict(self.right)
-            if not probe.run(a[key], b[other]) and probe.mismatch is not None:
+            probe.left, probe.right = left, right
+            if not probe.run(a[key], b[other], binds) and probe.mismatch is not None:
                 inner_a, inner_b = probe.mismatch
                 step_a, step_b = [
                     path.map_item(one) if isinstance(a, Mapping) else path.array_item(one)
@@ -220,13 +222,13 @@ class _Comparison:
         return None
 
     def _length(
-        self, a: Any, b: Any, path_a: AccessPath | None, path_b: AccessPath | None
+        self, a: Any, b: Any, binds: bool, path_a: AccessPath | None, path_b: AccessPath | None
     ) -> bool:
         """Sequences of different length: the first difference may lie before the missing end."""
         if path_a is None or path_b is None:
             return False
         common = [(i, i) for i in range(min(len(a), len(b)))]
-        self.mismatch = self._first_of(a, b, common, path_a, path_b)
+        self.mismatch = self._first_of(a, b, common, path_a, path_b, binds)
         if self.mismatch is not None:
             return False
         if len(a) < len(b):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tvm import tir
 from tvm.ir.access_path import AccessPath
 from tvm.script import tir as T
 from tvm.script.printer.doc import IdDoc
@@ -44,3 +45,13 @@ def test_documents_count_within_what_lies_on_the_path() -> None:
     followed.see(id(var), [id(two), id(body.seq[0])], inside)
     followed.mark()
     assert [len(doc.source_paths) for doc in (inside, outside, whole)] == [1, 0, 0]
+
+
+def test_values_and_uses_are_underlined_not_types_and_declarations() -> None:
+    n, buffer = tir.Var("n", "int32"), tir.decl_buffer((4,), "float32", "A")
+    store = tir.BufferStore(buffer, tir.const(1.5, "float32"), [n])
+    value = AccessPath.root().attr("value").attr("value")
+    assert "A[n] = T.float32(1.5)\n                 ^^^" in store.script(path_to_underline=[value])
+    free = AccessPath.root().attr("value").attr("a")
+    text = tir.Evaluate(n + 1).script(path_to_underline=[free])
+    assert text == "n = T.int32()\nT.evaluate(n + 1)\n           ^"

@@ -218,6 +218,16 @@ def test_offsets_are_counted_once() -> None:
     np.testing.assert_array_equal(b, a[2:6, 3:7] + 1)
 
 
+def test_offsets_that_are_no_maps_are_simplified_by_themselves() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((64,), "float32")):
+        for i in range(4):
+            A[(i + i) % 64] = A[T.min(i, 3)]
+
+    after = FlattenBuffer()(IRModule({"main": func}))["main"]
+    assert "A_1[i % 32 * 2] = A_1[T.min(i, 3)]" in after.script()
+
+
 def test_virtual_threads_count_as_loops() -> None:
     @T.prim_func
     def func(A: T.Buffer((64,), "float32")):

@@ -282,11 +282,11 @@ def tail_of_open_extent(A: T.Buffer((100,), "float32"), n: T.int32):
 
 @T.prim_func(private=True)
 def tail_apart(A: T.Buffer((100,), "float32"), n: T.int32):
-    for i in range(T.max(T.min(n, 9) - 4, 0)):
+    for i in range(T.max(T.min(9, n) - 4, 0)):
         A[i + 4] = 1.0
-    for i in range(n - T.max(T.min(n, 9), 4)):
-        if i + T.max(T.min(n, 9), 4) < 9:
-            A[i + T.max(T.min(n, 9), 4)] = 1.0
+    for i in range(n - T.max(T.min(9, n), 4)):
+        if i + T.max(T.min(9, n), 4) < 9:
+            A[i + T.max(T.min(9, n), 4)] = 1.0
 
 
 def test_no_part_is_before_a_guard_that_holds_from_the_first_iteration_on() -> None:
@@ -346,3 +346,52 @@ class TestChoicesStayAsTheyStand(PassTest):
         for i in range(16):
             if i < 12 and n > 3:
                 A[i] = 2.0
+
+
+class TestBlocksChooseBetweenParts(PassTest):
+    """The axis of blocks is no loop: each block asks once in which part it is."""
+
+    @staticmethod
+    def run(mod: IRModule) -> IRModule:
+        with PassContext(config={"tir.LoopPartition": {"partition_const_loop": True}}):
+            return Sequential([LoopPartition(), Simplify()])(mod)
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "float32"), n: T.int32):
+        bx = T.launch_thread("blockIdx.x", 8)
+        for k in range(4):
+            if T.likely(bx * 4 + k < n):
+                A[bx * 4 + k] = 1.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "float32"), n: T.int32):
+        bx = T.launch_thread("blockIdx.x", 8)
+        if bx < n // 4:
+            for k in range(4):
+                A[bx * 4 + k] = 1.0
+        else:
+            for k in range(4):
+                if bx * 4 + k < n:
+                    A[bx * 4 + k] = 1.0
+
+
+class TestGuardsHoldForAllThreads(PassTest):
+    """A loop of threads side by side is cut where the guard holds for each of them."""
+
+    run = TestBlocksChooseBetweenParts.run
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        for k in range(4):
+            if T.likely(tx * 4 + k < 30):
+                A[tx * 4 + k] = 1.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        for k in range(2):
+            A[tx * 4 + k] = 1.0
+        for k in range(2):
+            if tx < 7:
+                A[tx * 4 + k + 2] = 1.0

@@ -3,6 +3,7 @@ import pytest
 from tvm import tir
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op, register_intrin_lowering
+from tvm.ir.transform import Sequential
 from tvm.script import tir as T
 from tvm.target import Target
 from tvm.testing.pass_test import PassTest
@@ -24,6 +25,25 @@ class TestDivisionOfWhatIsNotNegative(PassTest):
     def Expected(A: T.Buffer((64,), "int32"), n: T.int32):
         for i in range(60):
             A[i] = T.truncdiv(i, 3) + T.truncmod(i, 7) + n // 3 + i // 4
+
+
+class TestWhatLeavesNoRemainder(PassTest):
+    """Either rounding tells whether a number divides another one."""
+
+    run = Sequential([BindTarget(Target("c")), LowerIntrin()])
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "bool"), n: T.int32, m: T.int32):
+        A[0] = n % 4 == 0
+        A[1] = n % m != 0
+        A[2] = n % 4 == 1
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "bool"), n: T.int32, m: T.int32):
+        T.func_attr({"target": T.target("c")})
+        A[0] = T.truncmod(n, 4) == 0
+        A[1] = T.truncmod(n, m) != 0
+        A[2] = T.bitwise_and(n, 3) == 1
 
 
 def test_rules_by_target_then_default():

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tvm.ir.access_path import AccessPath
 from tvm.ir.node import Node
 
-from .doc import CommentDoc, Doc, StmtBlockDoc
+from .doc import CallDoc, CommentDoc, Doc, LiteralDoc, StmtBlockDoc
 
 
 class FollowedPath:
@@ -42,8 +42,11 @@ class FollowedPath:
 
     def mark(self) -> None:
         """Give the documents that are meant the path."""
+        of_value = self.path.steps[-1:] == (("attr", "value"),)
         for made in self._docs:
-            add_path(made, self.path)
+            number = made.args[0] if isinstance(made, CallDoc) and len(made.args) == 1 else None
+            is_value = of_value and isinstance(number, LiteralDoc)  # of T.float32(1.0)
+            add_path(number if is_value and number is not None else made, self.path)
 
 
 def add_path(made: Doc, path: AccessPath) -> None:

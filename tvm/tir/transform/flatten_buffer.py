@@ -80,7 +80,7 @@ class _Flattener(StmtExprMutator):
         if self._as_maps:
             flat = buffer.offset_of(self.visit_exprs(indices))
             made = iter_map_simplify(flat, self._iters, self._holds)
-            return [self._analyzer.simplify(i) if i is old else i for i, old in zip(made, flat)]
+            return [Analyzer().simplify(i) if i is old else i for i, old in zip(made, flat)]
         if len(indices) == 1 and not buffer.strides and ops.is_zero(buffer.elem_offset):
             return [self.visit_expr(indices[0])]
         indices = tuple([self.visit_expr(i) for i in indices])

@@ -8,9 +8,10 @@
 A guard is a comparison, linear in the loop's variable, under `T.likely`, or anywhere in a loop that
 has the hint `pragma_loop_partition_hint`; each part is cut again where other guards hold, or fail,
 in all of it. Loops of constant extent are cut only with the hint or with `partition_const_loop` in
-the config `tir.LoopPartition`. Where a guard asks whether the variable has one certain value, the
-loop is cut before and behind it. What `T.ignore_loop_partition` marks cuts nothing. By the other
-options loops of one iteration stay loops, and loops with the hint that cannot be cut are unrolled.
+the config `tir.LoopPartition`; so are axes of blocks, between whose parts each block chooses. Where
+a guard asks whether the variable has one certain value, the loop is cut before and behind it. What
+`T.ignore_loop_partition` marks cuts nothing. By the other options loops of one iteration stay
+loops, and loops with the hint that cannot be cut are unrolled.
 """
 
 from __future__ import annotations
@@ -117,11 +118,14 @@ class _Partitioner(AnalyzedMutator):
         self._keep_single = bool(config.no_unroll_loop_with_extent_one)
         self._unroll = bool(config.unroll_loop_with_partition_hint_no_interval)
         self._hinted: set[e.Var] = set()  # by an attribute around them
+        self._threads: dict[e.Var, Range | None] = {}  # that run side by side in a block
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         return expr
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        if op.attr_key == "thread_extent" and isinstance(op.node, e.IterVar):
+            return self._launch(op, op.node)
         if op.attr_key != HINT:
             return super().visit_attr_stmt_(op)
         loop = op.body
@@ -130,6 +134,33 @@ class _Partitioner(AnalyzedMutator):
         if isinstance(loop, s.For) and not ops.is_zero(op.value):
             self._hinted.add(loop.loop_var)
         return self.visit_stmt(op.body)
+
+    def _launch(self, op: s.AttrStmt, iv: e.IterVar) -> s.Stmt:
+        """Blocks choose between the parts of their axis; guards hold for all threads of a block."""
+        if not iv.thread_tag.startswith("blockIdx"):
+            self._threads[iv.var] = Range(ops.const(0, op.value.dtype), op.value)
+            stmt = super().visit_attr_stmt_(op)
+            del self._threads[iv.var]
+            return stmt
+        wanted = self._const_loops or not isinstance(op.value, e.IntImm)
+        if self._folds or not wanted:
+            return super().visit_attr_stmt_(op)
+        zero = ops.const(0, op.value.dtype)
+        self.analyzer.bind(iv.var, Range.from_min_extent(zero, op.value), allow_override=True)
+        guards = _Guards(False)
+        guards.visit_stmt(op.body)
+        axis = s.For(iv.var, zero, op.value, s.ForKind.SERIAL, op.body)
+        low, high, held = self._where_all_are(axis, guards.found, True)
+        if not held:
+            return super().visit_attr_stmt_(op)
+        inside: PrimExpr = ops.const(True, "bool")
+        if not self.analyzer.can_prove_equal(low, zero):
+            inside = ops.logical_and(inside, ops.greater_equal(iv.var, low))
+        if not self.analyzer.can_prove_equal(high, op.value):
+            inside = ops.logical_and(inside, ops.less(iv.var, high))
+        body = self.visit_stmt(_Assumer(held).visit_stmt(op.body))
+        outside = RenamingSubstituter({}, True).visit_stmt(op.body)
+        return with_fields(op, body=s.IfThenElse(inside, body, outside))
 
     def visit_for_(self, op: s.For) -> s.Stmt:
         hinted = op.loop_var in self._hinted
@@ -220,8 +251,8 @@ class _Partitioner(AnalyzedMutator):
                 continue
             is_lower, bound = solved
             bound = ops.cast(bound, low.dtype)
-            new_low = ops.max_of(low, bound) if is_lower else low
-            new_high = high if is_lower else ops.min_of(high, ops.add(bound, 1))
+            new_low = ops.max_of(bound, low) if is_lower else low
+            new_high = high if is_lower else ops.min_of(ops.add(bound, 1), high)
             if self.analyzer.can_prove(ops.less_equal(new_high, new_low)):
                 continue  # it holds elsewhere, perhaps in another part of the loop
             low, high = new_low, new_high
@@ -243,7 +274,8 @@ class _Partitioner(AnalyzedMutator):
             return None
         if not self.analyzer.can_prove_equal(gap, linear):
             return None
-        bounds = IndexBounds(guard.inner, self.analyzer).of(intercept)
+        inner = {**self._threads, **guard.inner}
+        bounds = IndexBounds(inner, self.analyzer).of(intercept)
         if bounds is None:
             return None
         least = bounds[0]

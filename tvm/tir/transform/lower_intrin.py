@@ -80,6 +80,21 @@ class _IntrinLowerer(AnalyzedMutator):
                 return self.visit_expr(found)
         return call
 
+    def visit_eq_(self, op: e.EQ) -> PrimExpr:
+        found = self._divisible(op)
+        return super().visit_eq_(op) if found is None else found
+
+    def visit_ne_(self, op: e.NE) -> PrimExpr:
+        found = self._divisible(op)
+        return super().visit_ne_(op) if found is None else found
+
+    def _divisible(self, op: e.EQ | e.NE) -> PrimExpr | None:
+        """Both roundings agree on what leaves no remainder."""
+        if self._native or not isinstance(op.a, e.FloorMod) or not ops.is_zero(op.b):
+            return None
+        a, b = self.visit_expr(op.a.a), self.visit_expr(op.a.b)
+        return type(op)(e.Mod(a, b, op.a.span), op.b, op.span)
+
     def visit_floor_div_(self, op: e.FloorDiv) -> PrimExpr:
         return self._division(op, e.Div)
 

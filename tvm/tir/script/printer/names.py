@@ -52,9 +52,9 @@ def define_var(var: Var, frame: Frame, d: Docsifier) -> ExprDoc:
 
 
 def declare_var(var: Var, frame: Frame, d: Docsifier) -> None:
-    """Put `n = T.int32()` into the frame."""
-    d.define(var, frame, var.name or "v")
-    frame.stmts.append(declaration_of([var], d))
+    """Put `n = T.int32()` into the frame; a path leads to where the variable is used."""
+    name = d.define(var, frame, var.name or "v")
+    frame.stmts.append(AssignDoc(name, creation_doc(var, d)))
 
 
 def declaration_of(variables: Sequence[Var], d: Docsifier) -> AssignDoc:
