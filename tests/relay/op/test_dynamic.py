@@ -104,3 +104,18 @@ def test_text_reads_back() -> None:
     mod = module(relay.strided_slice(relay.tile(x, n), n, [2, 3]), x, n)
     again = t.InferType()(relay.parse(mod.astext()))
     tvm.ir.assert_structural_equal(again, mod)
+
+
+def test_operands_and_attributes_as_programs_are_printed() -> None:
+    x, n = relay.var("x", shape=(2, 3)), relay.var("n", shape=(2,), dtype="int64")
+    made = relay.sparse_to_dense(x, n, relay.const([1.0, 2.0]), relay.const(0.0))
+    assert made.args[3].same_as(n)  # the shape comes last
+    for call, text in [
+        (relay.tile(x, n), "dyn.tile(%x, %n, reps=[])"),
+        (relay.broadcast_to(x, n), "dyn.broadcast_to(%x, %n, shape=None)"),
+        (relay.squeeze(x, n), "dyn.squeeze(%x, %n, axis=[])"),
+        (relay.nn.pad(x, n), "dyn.nn.pad(%x, %n, 0, pad_width=[])"),
+    ]:
+        assert text in call.astext()
+    folded = t.FoldConstant()(tvm.IRModule.from_expr(relay.full(c(1.0), (2,))))
+    assert isinstance(folded["main"].body, relay.Constant)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvm
 from tests.relay.run import value_of
 from tvm import relay
 from tvm.error import DiagnosticError
@@ -35,11 +36,11 @@ def hashed(key: list[int], block: list[int]) -> list[int]:
 
 
 def generated(key: Any, shape: tuple[int, ...]) -> Any:
-    return value_of(lambda k: relay.random.threefry_generate(k, shape).astuple(), [key])[0]
+    return value_of(lambda k: relay.random.threefry_generate(k, shape), [key])[0]
 
 
 def split(key: Any) -> Any:
-    return value_of(lambda k: relay.random.threefry_split(k).astuple(), [key])[0]
+    return value_of(lambda k: relay.random.threefry_split(k), [key])[0]
 
 
 def test_words_are_hashes_of_a_counter() -> None:
@@ -84,13 +85,13 @@ def test_paths_that_have_no_room_are_hashed() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_distributions(dtype: str) -> None:
     (_, found), kinds = value_of(
-        lambda k: relay.random.uniform(k, (2000,), dtype, low=2.0, high=4.0).astuple(), [KEY]
+        lambda k: relay.random.uniform(k, (2000,), dtype, low=2.0, high=4.0), [KEY]
     )
     assert kinds[1] == relay.TensorType((2000,), dtype)
     assert 2 <= found.min() < found.max() < 4
     assert abs(found.mean() - 3) < 0.05
     (_, found), _ = value_of(
-        lambda k: relay.random.normal(k, (4000,), dtype, mean=5.0, scale=2.0).astuple(), [KEY]
+        lambda k: relay.random.normal(k, (4000,), dtype, mean=5.0, scale=2.0), [KEY]
     )
     assert abs(found.mean() - 5) < 0.15
     assert abs(found.std() - 2) < 0.15
@@ -99,7 +100,7 @@ def test_distributions(dtype: str) -> None:
 def test_places_by_weight() -> None:
     weights = np.array([[1, 0, 3], [0, 2, 0]], "float32")
     (_, found), _ = value_of(
-        lambda k, p: relay.random.multinomial(k, p, 800).astuple(), [KEY, weights]
+        lambda k, p: relay.random.multinomial(k, p, 800), [KEY, weights]
     )
     assert found.shape == (2, 800)
     assert set(found[1].tolist()) == {1}
@@ -109,6 +110,20 @@ def test_places_by_weight() -> None:
 
 def test_what_is_no_key() -> None:
     with pytest.raises(DiagnosticError, match="the operand is no key"):
-        value_of(lambda k: relay.random.threefry_generate(k, (4,)).astuple(), [KEY[:4]])
+        value_of(lambda k: relay.random.threefry_generate(k, (4,)), [KEY[:4]])
     with pytest.raises(TypeError, match="random numbers of int32; legal: float32, float64"):
         relay.random.uniform(relay.random.threefry_key(1), (4,), "int32")
+
+
+def test_pairs_are_expressions() -> None:
+    """Scripts take them apart themselves."""
+    key = relay.random.threefry_key(3)
+    for pair in (
+        relay.random.threefry_generate(key, (4,)), relay.random.threefry_split(key),
+        relay.random.uniform(key, (4,)), relay.random.normal(key, (4,)),
+        relay.nn.dropout_raw(relay.const([1.0])),
+    ):  # fmt: skip
+        assert isinstance(pair, relay.Call)
+        first, second = relay.TupleWrapper(pair, 2)
+        assert (first.index, second.index) == (0, 1)
+        tvm.IRModule.from_expr(pair)

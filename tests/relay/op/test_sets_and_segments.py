@@ -123,7 +123,7 @@ def test_sparse_fill_empty_rows(
 ) -> None:
     arrays = [np.array(places, "int64"), np.array(values, "int64"), np.array(shape, "int64"),
               np.array(9, "int64")]  # fmt: skip
-    func = function_of(lambda *v: relay.sparse_fill_empty_rows(*v).astuple(), arrays)
+    func = function_of(lambda *v: relay.sparse_fill_empty_rows(*v), arrays)
     mod = relay.transform.InferType()(tvm.IRModule.from_expr(func))
     run = relay.create_executor(executor, mod, tvm.cpu(), "llvm").evaluate()
     found = [part.numpy() for part in run(*arrays)]
@@ -138,7 +138,7 @@ def test_rows_are_of_the_tensor() -> None:
     with pytest.raises(ValueError, match=r"rows 0 \.\.\. 4 of a tensor with 3 rows"):
         filled_rows(np.array([[0, 0], [4, 0]]), np.array([1, 2]), np.array([3, 2]), np.array(0))
     with pytest.raises(DiagnosticError, match="values and default differ in data type"):
-        value_of(lambda *v: relay.sparse_fill_empty_rows(*v).astuple(), [
+        value_of(lambda *v: relay.sparse_fill_empty_rows(*v), [
             np.zeros((1, 2), "int64"), np.zeros(1, "int64"), np.zeros(2, "int64"), np.float32(0)
         ])  # fmt: skip
 

@@ -236,9 +236,9 @@ attrs_class("DynExpandDimsAttrs", {"num_newaxis": 1})
 _declare("dyn.reshape", 2, [1], _dyn_reshape_type,
          lambda o, a: transform.reshape(a[0], a[1], o.allowzero), "ReshapeAttrs", _dyn_reshape,
          INJECTIVE)  # fmt: skip
-_declare("dyn.tile", 2, [1], _tile_type, lambda o, a: transform.tile(a[0], a[1]))
+_declare("dyn.tile", 2, [1], _tile_type, lambda o, a: transform.tile(a[0], a[1]), "TileAttrs")
 _declare("dyn.broadcast_to", 2, [1], _like_shape(1, 0),
-         lambda o, a: transform.broadcast_to(a[0], a[1]))  # fmt: skip
+         lambda o, a: transform.broadcast_to(a[0], a[1]), "InitOpAttrs")  # fmt: skip
 _declare("dyn.zeros", 1, [0], _like_shape(0, None),
          lambda o, a: tensor_ops.zeros(a[0], o.dtype), "InitOpAttrs")  # fmt: skip
 _declare("dyn.ones", 1, [0], _like_shape(0, None),
@@ -253,10 +253,11 @@ _declare("dyn.topk", 2, [1], _topk_type,
              a[0], int(_number(a[1])), o.axis, o.ret_type, o.is_ascend, o.dtype),
          "TopkAttrs", single=True)  # fmt: skip
 _declare("dyn.expand_dims", 2, [1], _expand_type, _static_expand, "DynExpandDimsAttrs", single=True)
-_declare("dyn.squeeze", 2, [1], _squeeze_type, lambda o, a: transform.squeeze(a[0], a[1]))
+_declare("dyn.squeeze", 2, [1], _squeeze_type, lambda o, a: transform.squeeze(a[0], a[1]),
+         "SqueezeAttrs")  # fmt: skip
 _declare("dyn.strided_slice", 4, [1, 2, 3], _same_rank(), _static_slice, "StridedSliceAttrs")
-_declare("dyn.sparse_to_dense", 4, [1], _like_shape(1, 2),
-         lambda o, a: transform.sparse_to_dense(*a))  # fmt: skip
+_declare("dyn.sparse_to_dense", 4, [3], _like_shape(3, 1),
+         lambda o, a: transform.sparse_to_dense(a[0], a[3], a[1], a[2]))  # fmt: skip
 _declare("dyn.image.resize2d", 3, [1, 2], _resize_type, _static_resize, "Resize2DAttrs")
 _declare("dyn.nn.upsampling", 3, [1, 2], _scaled_type,
          lambda o, a: nn.upsampling(a[0], _number(a[1]), _number(a[2]),

@@ -10,7 +10,7 @@ from tvm.ffi import register_global_func
 from tvm.ir.type import TupleType, Type
 from tvm.relax import op as R
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
-from tvm.relay.expr import TupleWrapper
+from tvm.relay.expr import Tuple, TupleWrapper
 from tvm.relay.ty import Any as AnyDim
 from tvm.relay.ty import TensorType
 
@@ -101,14 +101,15 @@ def _fill(bb: Any, indices: Any, values: Any, shape: Any, default: Any) -> Any:
 @relay_op("sparse_fill_empty_rows", relation=_fill_type, lower=_fill, pattern=OPAQUE, level=3)
 def sparse_fill_empty_rows(
     sparse_indices: Expr, sparse_values: Expr, dense_shape: Expr, default_value: Expr
-) -> TupleWrapper:
+) -> Tuple:
     """A sparse tensor with a value for each of its `dense_shape[0]` rows.
 
     Rows without one get `default_value` at their start. The result: indices, values, and for each
     row whether it had none.
     """
     made = sparse_fill_empty_rows.call(sparse_indices, sparse_values, dense_shape, default_value)
-    return TupleWrapper(made, 3)
+    parts = TupleWrapper(made, 3)
+    return Tuple([parts[0], parts[1], parts[2]])
 
 
 __all__ = ["sparse_fill_empty_rows", "sparse_reshape"]

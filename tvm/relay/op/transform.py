@@ -165,7 +165,7 @@ def _squeeze_type(ctx: Relate) -> Type | None:
 def squeeze(data: Expr, axis: Any = None) -> Call:
     """Axes of extent 1 go: those named, or all."""
     if is_open(axis):
-        return dynamic("dyn.squeeze", None, data, axis)
+        return dynamic("dyn.squeeze", ATTRS_CLASSES["SqueezeAttrs"](axis=()), data, axis)
     return squeeze.call(data, axis=None if axis is None else _ints(axis, "squeeze: the axes"))
 
 
@@ -480,7 +480,7 @@ def _tile_type(ctx: Relate) -> Type | None:
 def tile(data: Expr, reps: Any) -> Call:
     """The whole tensor several times along each axis."""
     if is_open(reps):
-        return dynamic("dyn.tile", None, data, reps)
+        return dynamic("dyn.tile", ATTRS_CLASSES["TileAttrs"](reps=()), data, reps)
     return tile.call(data, reps=_ints(reps, "tile: the repetitions"))
 
 
@@ -527,7 +527,8 @@ def _broadcast_to_type(ctx: Relate) -> Type | None:
 def broadcast_to(data: Expr, shape: Any) -> Call:
     """The tensor stretched to a shape."""
     if is_open(shape):
-        return dynamic("dyn.broadcast_to", None, data, shape)
+        attrs = ATTRS_CLASSES["InitOpAttrs"](shape=None, dtype="")
+        return dynamic("dyn.broadcast_to", attrs, data, shape)
     shape = (shape,) if isinstance(shape, int) else shape
     return broadcast_to.call(data, shape=_shape(shape), dtype="")
 
@@ -892,7 +893,7 @@ def sparse_to_dense(
     default = default_value if isinstance(default_value, RelaxExpr) else const(default_value)
     if is_open(output_shape):
         return dynamic(
-            "dyn.sparse_to_dense", None, sparse_indices, output_shape, sparse_values, default
+            "dyn.sparse_to_dense", None, sparse_indices, sparse_values, default, output_shape
         )
     return sparse_to_dense.call(
         sparse_indices, sparse_values, default,

@@ -27,10 +27,10 @@ from tvm.relay.ty import TensorType, is_dynamic
 from .function_pass import expr_pass
 from .infer_type import infer_types_of, typed_module
 
-# Making these of constants would only make the program larger; or they have effects.
+# They have effects, or mark what lies in them.
 _KEPT: Final = frozenset({
-    "zeros", "ones", "full", "annotation.stop_fusion", "annotation.checkpoint", "device_copy",
-    "on_device", "annotation.compiler_begin", "annotation.compiler_end",
+    "annotation.stop_fusion", "annotation.checkpoint", "device_copy", "on_device",
+    "annotation.compiler_begin", "annotation.compiler_end",
 })  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def resize2d(
     """Images of another size."""
     if is_open(size, roi):
         attrs = ATTRS_CLASSES["Resize2DAttrs"](
-            size=None, roi=None, layout=layout, method=method,
+            size=(), roi=(), layout=layout, method=method,
             coordinate_transformation_mode=coordinate_transformation_mode,
             rounding_method=rounding_method, cubic_alpha=float(cubic_alpha),
             cubic_exclude=cubic_exclude, extrapolation_value=float(extrapolation_value),

@@ -249,9 +249,9 @@ def _dropout(bb: Any, x: Any, *, rate: float) -> Any:
 
 @relay_op("nn.dropout", "DropoutAttrs", operands=("data",), relation=_dropout_type, level=1,
           lower=_dropout)  # fmt: skip
-def dropout_raw(data: Expr, rate: float = 0.5) -> Any:
+def dropout_raw(data: Expr, rate: float = 0.5) -> Call:
     """The data and the mask of dropout; when a model runs, everything is kept."""
-    return TupleWrapper(dropout_raw.call(data, rate=float(rate)), 2)
+    return dropout_raw.call(data, rate=float(rate))
 
 
 Op.get("nn.dropout").set_attr("TOpIsStateful", True)  # each call drops others
@@ -259,7 +259,7 @@ Op.get("nn.dropout").set_attr("TOpIsStateful", True)  # each call drops others
 
 def dropout(data: Expr, rate: float = 0.5) -> Expr:
     """The data after dropout; when a model runs, everything is kept."""
-    return dropout_raw(data, rate)[0]
+    return TupleWrapper(dropout_raw(data, rate), 2)[0]
 
 
 def _xent(bb: Any, p: Any, t: Any) -> Any:

@@ -357,7 +357,7 @@ def upsampling(
     """Images made larger by factors."""
     if is_open(scale_h, scale_w):
         attrs = ATTRS_CLASSES["UpSamplingAttrs"](
-            layout=layout, method=method, align_corners=align_corners
+            scale_h=0.0, scale_w=0.0, layout=layout, method=method, align_corners=align_corners
         )
         return dynamic("dyn.nn.upsampling", attrs, data, scale_h, scale_w)
     return upsampling.call(
@@ -378,7 +378,7 @@ def upsampling3d(
     """Volumes made larger by factors."""
     if is_open(scale_d, scale_h, scale_w):
         attrs = ATTRS_CLASSES["UpSampling3DAttrs"](
-            layout=layout, method=method,
+            scale_d=0.0, scale_h=0.0, scale_w=0.0, layout=layout, method=method,
             coordinate_transformation_mode=coordinate_transformation_mode,
         )  # fmt: skip
         return dynamic("dyn.nn.upsampling3d", attrs, data, scale_d, scale_h, scale_w)

@@ -72,7 +72,7 @@ def pad(data: Expr, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constan
     if not isinstance(value, RelaxExpr):
         value = const(value)
     if is_open(pad_width):
-        attrs = ATTRS_CLASSES["PadAttrs"](pad_width=None, pad_mode=pad_mode)
+        attrs = ATTRS_CLASSES["PadAttrs"](pad_width=(), pad_mode=pad_mode)
         return dynamic("dyn.nn.pad", attrs, data, pad_width, value)
     if isinstance(pad_width, Constant):
         pad_width = pad_width.data.numpy().tolist()

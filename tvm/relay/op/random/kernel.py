@@ -54,9 +54,10 @@ def _generate(key: Expr, out_shape: Sequence[int]) -> Call:
     return _generate.call(key, out_shape=tuple(out_shape))
 
 
-def threefry_generate(key: Expr, shape: Sequence[int]) -> TupleWrapper:
+def threefry_generate(key: Expr, shape: Sequence[int]) -> Call:
     """A key for what follows, and random words of 64 bits."""
-    return TupleWrapper(_generate(key, shape), 2)
+    made: Call = _generate(key, shape)
+    return made
 
 
 @relay_op("random.threefry_split", relation=_keys_type,
@@ -66,9 +67,10 @@ def _split(key: Expr) -> Call:
     return _split.call(key)
 
 
-def threefry_split(key: Expr) -> TupleWrapper:
+def threefry_split(key: Expr) -> Call:
     """Two keys whose numbers are independent of each other."""
-    return TupleWrapper(_split(key), 2)
+    made: Call = _split(key)
+    return made
 
 
 def _numbers(kernel: Any) -> Any:
@@ -96,10 +98,11 @@ def _checked_dtype(dtype: str) -> str:
 
 def uniform(
     key: Expr, shape: Sequence[int], dtype: str = "float32", low: Any = 0.0, high: Any = 1.0
-) -> TupleWrapper:
+) -> Call:
     """A key for what follows, and numbers in [low, high)."""
     a, b = (_as_const(value, _checked_dtype(dtype)) for value in (low, high))
-    return TupleWrapper(_uniform(key, a, b, shape, dtype), 2)
+    made: Call = _uniform(key, a, b, shape, dtype)
+    return made
 
 
 @relay_op("random.normal", "NormalAttrs", operands=("key", "mean", "scale"), relation=_words_type,
@@ -111,14 +114,15 @@ def _normal(key: Expr, mean: Expr, scale: Expr, out_shape: Sequence[int], out_dt
 
 def normal(
     key: Expr, shape: Sequence[int], dtype: str = "float32", mean: Any = 0.0, scale: Any = 1.0
-) -> TupleWrapper:
+) -> Call:
     """A key for what follows, and numbers of a normal distribution."""
     a, b = (_as_const(value, _checked_dtype(dtype)) for value in (mean, scale))
-    return TupleWrapper(_normal(key, a, b, shape, dtype), 2)
+    made: Call = _normal(key, a, b, shape, dtype)
+    return made
 
 
 @refusing
-def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
+def multinomial(key: Expr, probs: Expr, num_samples: int) -> Tuple:
     """A key for what follows, and indices that are drawn as often as `probs` says.
 
     `probs` (n,) or (m, n) need not sum to one; the indices are (num_samples,) or (m, num_samples).
@@ -129,9 +133,9 @@ def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
     *rows, count = (int(e) for e in found.concrete_shape)
     up_to = cumsum(probs, axis=len(rows))
     whole = _last(up_to, count, len(rows))
-    made = uniform(key, (*rows, num_samples), str(found.dtype))
+    made = TupleWrapper(uniform(key, (*rows, num_samples), str(found.dtype)), 2)
     drawn = searchsorted(up_to / whole, made[1], right=True)
-    return TupleWrapper(Tuple([made[0], drawn]), 2)
+    return Tuple([made[0], drawn])
 
 
 def _last(value: Expr, count: int, axis: int) -> Expr:
