@@ -52,3 +52,14 @@ def test_copies_side_by_side_are_one_group() -> None:
     parts = [queues.added(part(0, i, True, [], [x]), normal) for x in (a, b)]
     (stmt,) = with_queues(queues, parts, normal, {})
     assert len(stmt.block.body.body.seq) == 2
+
+
+def test_conditions_of_copies_side_by_side_are_combined_bit_by_bit() -> None:
+    a, b = tir.decl_buffer((4,), name="A"), tir.decl_buffer((4,), name="B")
+    i = tir.Var("i", "int32")
+    normal, queues = Analyzer(), Queues(Analyzer())
+    queues.enter()
+    for x in (a, b):
+        one = part(0, i, True, [], [x])
+        queues.added(Part(0, tir.LT(i, tir.IntImm("int32", 1)), one.block, i, True), normal)
+    assert str(queues.local[0].predicate) == "T.bitwise_and(i < 1, i < 1)"

@@ -98,7 +98,7 @@ class Queues:
         if state.predicate is None or normal.can_prove(state.predicate):
             state.predicate = part.predicate
         else:
-            state.predicate = normal.simplify(ops.logical_and(state.predicate, part.predicate))
+            state.predicate = normal.simplify(ops.bitwise_and(state.predicate, part.predicate))
 
     def read_by(self, part: Part) -> list[int]:
         """The background stages, up to its own, whose memory a part reads."""
