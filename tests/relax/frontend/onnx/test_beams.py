@@ -46,10 +46,19 @@ def test_beams(seed: int) -> None:
         np.testing.assert_allclose(np.asarray(got[1]), scores, rtol=1e-4)
 
 
+def test_prefix_masks_are_of_prompts() -> None:
+    """Each text of a prompt has the mask of that; the scores of all tokens are given, too."""
+    mask = np.array([[1] * 6 + [0] * 7, [0] * 6 + [1] * 7], "int32")
+    one = given(max_length=6, min_length=6) | {"prefix_vocab_mask": mask}
+    outputs = ["sequences", "sequences_scores", "scores"]
+    names = (*NAMES, "vocab_mask", "prefix_vocab_mask")
+    model = search("BeamSearch", names, one, outputs, decoder(0))
+    got: Any = Interpreter(from_onnx(model)).run("main", *one.values())
+    for ours, wanted in zip(got, run_onnx(model, one)):
+        np.testing.assert_allclose(np.asarray(ours), wanted, rtol=1e-3, atol=1e-3)
+
+
 def test_refuses() -> None:
-    model = search("BeamSearch", NAMES, given(), ["sequences"], decoder(0), model_type=1)
+    model = search("BeamSearch", NAMES, given(), ["sequences"], decoder(0), model_type=3)
     with pytest.raises(OpAttributeInvalid, match="model_type"):
         from_onnx(model)
-    outputs = ["sequences", "sequences_scores", "scores"]
-    with pytest.raises(OpAttributeInvalid, match="scores of all tokens"):
-        from_onnx(search("BeamSearch", NAMES, given(), outputs, decoder(0)))

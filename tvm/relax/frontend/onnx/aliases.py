@@ -174,7 +174,9 @@ def ngram_repeat_block(node: Node) -> Result:
 
     repeats = node.bb.emit_te(compute, node[0], node[1], primfunc_name_hint="repeats")
     none = Constant(np.asarray(-np.inf, node.dtype(1)))
-    return op.where(op.astype(repeats, "bool"), none, node[1])
+    # the maximum of no run at all is below zero
+    blocked = op.greater(repeats, Constant(np.int32(0)))
+    return op.where(blocked, none, node[1])
 
 
 @convert(_DOMAIN + "Inverse")

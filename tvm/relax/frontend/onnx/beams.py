@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .generation import Nodes, Search, following_run, goes_on, sizes
-from .node import Node
-from .registry import Result, convert
+from .generation import Nodes, Search, goes_on, sizes
+from .registry import Result
 
-_INPUTS = (
+INPUTS = (
     "input_ids", "max_length", "min_length", "num_beams", "num_return_sequences", "length_penalty",
     "repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_mask",
+    "decoder_input_ids", "logits_processor",
 )  # fmt: skip
 _BEHIND = -1e9  # of texts that are the same as the first one at the start
 _NONE = np.finfo(np.float32).min  # the score of a text that is not there
@@ -26,22 +26,16 @@ class Beams(Search):
     """Rows are (batch * K); what is kept of ended texts is (batch, K), padded to `max_length`."""
 
     def run(self) -> Result:
-        if self.node.wants(2):
-            raise self.node.invalid("output 2", "the scores of all tokens", "left out")
         nodes = Nodes("search.first.")
-        prompt = self.given["input_ids"]
-        mask = self.mask(nodes, prompt)
-        given = self.start(nodes, prompt, mask)
-        results = self.first.run(nodes, given, "search.out.")
+        batch = nodes("Shape", self.given["input_ids"], start=0, end=1)
+        beams = self.whole(nodes, "num_beams")
+        count = nodes("Squeeze", nodes("Mul", batch, beams), sizes(0))
+        self.prompts = nodes("Div", self._numbers(nodes, count), beams)
+        if (masks := "prefix_vocab_mask") in self.given:
+            self.given[masks] = self.repeated(nodes, self.given[masks])
+        prompt, logits, carried = self.begin(nodes)
         # texts are the same until the first token is chosen
-        beams, batch = self.whole(nodes, "num_beams"), nodes("Shape", prompt, start=0, end=1)
-        history, places, seen, logits, *caches = (
-            self._repeated(nodes, value, axis, batch, beams)
-            for value, axis in [
-                (prompt, 0), (given[1], 0), (mask, 0), (self.last(nodes, results[0]), 0),
-                *((cache, 1) for cache in results[1:]),
-            ]
-        )  # fmt: skip
+        history, logits = (self.repeated(nodes, value) for value in (prompt, logits))
         shape = nodes("Concat", batch, beams, axis=0)
         number = self._numbers(nodes, nodes("Squeeze", beams, sizes(0)))
         later = nodes("Greater", number, np.asarray(0))
@@ -52,35 +46,76 @@ class Beams(Search):
         column = nodes("Gather", kept, np.asarray(0), axis=1)
         done = nodes("Less", column, column)
         state = self._step(nodes, logits, history, [sums, kept, texts, done], first=True)
-        rows, following, *scored = state
-        after = self._after(nodes, history, rows, following, places, seen)
-        moved = [nodes("Gather", cache, rows, axis=1) for cache in caches]
-        ends = self.looped(nodes, prompt, [*after, *scored, *moved], goes_on(nodes, scored[-1]))
-        return self.read(nodes, self._best(nodes, ends))
+        ends = self.looped(nodes, prompt, self._moved(nodes, history, state, carried),
+                           goes_on(nodes, state[5]))  # fmt: skip
+        results = self._best(nodes, ends)
+        if self.node.wants(2):
+            results.append(self._scores(nodes, prompt, state[-1], ends[-1]))
+        for i, value in self.others(nodes).items():
+            results += results[:1] * (i - len(results))  # of outputs that nobody reads
+            results.append(value)
+        return self.read(nodes, results)
+
+    def others(self, nodes: Nodes) -> dict[int, str]:
+        """What else is read, by the number of the output."""
+        return {}
+
+    def begin(self, nodes: Nodes) -> tuple[str, str, list[str]]:
+        """The first tokens and the scores behind them, one row a prompt; what runs hand on."""
+        prompt = self.given["input_ids"]
+        mask = self.mask(nodes, prompt)
+        given = self.start(nodes, prompt, mask)
+        results = self.first.run(nodes, given, "search.out.")
+        rows = [self.repeated(nodes, value) for value in (given[1], mask)]
+        caches = [self.repeated(nodes, cache, 1) for cache in results[1:]]
+        return prompt, self.last(nodes, results[0]), [*rows, *caches]
+
+    def again(
+        self, nodes: Nodes, history: str, tokens: str, carried: Sequence[str]
+    ) -> tuple[str, list[str]]:
+        """A run on the last tokens: the scores behind them; what it hands on."""
+        results = self.decoder.run(nodes, [tokens, *carried], "search.made.")
+        return self.last(nodes, results[0]), [*carried[:2], *results[1:]]
+
+    def moved(self, nodes: Nodes, rows: str, carried: Sequence[str]) -> list[str]:
+        """What the next run is given: texts go on where they came from."""
+        places, mask, *caches = carried  # the first two are the same for all texts of a prompt
+        last = nodes("Unsqueeze", nodes("Gather", places, np.asarray(-1), axis=1), sizes(1))
+        seen = nodes("Add", nodes("Mul", last, np.int32(0)), np.int32(1))
+        return [
+            nodes("Add", last, np.int32(1)), nodes("Concat", mask, seen, axis=1),
+            *(nodes("Gather", cache, rows, axis=1) for cache in caches),
+        ]  # fmt: skip
 
     def turn(self, nodes: Nodes, state: Sequence[str]) -> list[str]:
-        """State: history, tokens, positions, mask; sums, what is kept (2), what ended; caches."""
-        history, tokens, places, mask, *scored = state[:8]
-        results = self.decoder.run(nodes, [tokens, places, mask, *state[8:]], "search.made.")
-        logits = self.last(nodes, results[0])
-        rows, following, *scored = self._step(nodes, logits, history, scored, first=False)
-        after = self._after(nodes, history, rows, following, places, mask)
-        moved = [nodes("Gather", cache, rows, axis=1) for cache in results[1:]]
-        return [goes_on(nodes, scored[-1]), *after, *scored, *moved]
+        """State: history, tokens; sums, what is kept (2), what ended; what runs hand on."""
+        history, tokens, *scored = state[:6]
+        logits, carried = self.again(nodes, history, tokens, state[6:])
+        step = self._step(nodes, logits, history, scored, first=False)
+        made = [goes_on(nodes, step[5]), *self._moved(nodes, history, step, carried)]
+        return [*made, step[-1]] if self.node.wants(2) else made
 
-    @staticmethod
-    def _after(
-        nodes: Nodes, history: str, rows: str, following: str, places: str, mask: str
+    def _moved(
+        self, nodes: Nodes, history: str, step: Sequence[str], carried: Sequence[str]
     ) -> list[str]:
-        """The next run: texts go on where they came from; positions and masks are a prompt's."""
-        return following_run(nodes, nodes("Gather", history, rows), following, places, mask)
+        """The state after a step."""
+        rows, following, *scored = step[:6]
+        column = nodes("Unsqueeze", following, sizes(1))
+        longer = nodes("Concat", nodes("Gather", history, rows), column, axis=1)
+        return [longer, column, *scored, *self.moved(nodes, rows, carried)]
 
-    @staticmethod
-    def _repeated(nodes: Nodes, value: str, axis: int, batch: str, beams: str) -> str:
+    def _scores(self, nodes: Nodes, prompt: str, first: str, others: str) -> str:
+        """The scores of all tokens, (steps, batch, K, tokens); zeros behind the end."""
+        made = nodes("Concat", nodes("Unsqueeze", first, sizes(0)), others, axis=0)
+        steps = nodes("Sub", self.whole(nodes, "max_length"),
+                      nodes("Shape", prompt, start=1, end=2))  # fmt: skip
+        behind = nodes("Sub", steps, nodes("Shape", made, start=0, end=1))
+        pads = nodes("Concat", sizes(0, 0, 0, 0), behind, sizes(0, 0, 0), axis=0)
+        return nodes("Pad", made, pads)
+
+    def repeated(self, nodes: Nodes, value: str, axis: int = 0) -> str:
         """Each row of a batch K times."""
-        count = nodes("Squeeze", nodes("Mul", batch, beams), sizes(0))
-        number = nodes("Range", np.asarray(0), count, np.asarray(1))
-        return nodes("Gather", value, nodes("Div", number, beams), axis=axis)
+        return nodes("Gather", value, self.prompts, axis=axis)
 
     @staticmethod
     def _numbers(nodes: Nodes, count: str) -> str:
@@ -98,7 +133,10 @@ class Beams(Search):
     def _step(
         self, nodes: Nodes, logits: str, history: str, scored: Sequence[str], *, first: bool
     ) -> list[str]:
-        """Rows that go on, their tokens (both (batch * K)), and sums, kept texts, what ended."""
+        """Rows that go on, their tokens (both (batch * K)), and sums, kept texts, what ended.
+
+        Then the scores of all tokens.
+        """
         sums, kept, texts, done = scored
         shape = nodes("Shape", sums)
         batch, beams = (nodes("Slice", shape, sizes(i), sizes(i + 1)) for i in (0, 1))
@@ -129,7 +167,7 @@ class Beams(Search):
         rows = nodes("Add", beam, nodes("Unsqueeze", start, sizes(1)))
         every = sizes(-1)
         following = nodes("Cast", nodes("Reshape", token, every), to=6)
-        return [nodes("Reshape", rows, every), following, sums, kept, texts, new_done]
+        return [nodes("Reshape", rows, every), following, sums, kept, texts, new_done, total]
 
     def _keep(
         self, nodes: Nodes, history: str, found: Sequence[str], before: Sequence[str], beams: str
@@ -177,7 +215,7 @@ class Beams(Search):
 
     def _best(self, nodes: Nodes, state: Sequence[str]) -> list[str]:
         """The sequences to give, and their scores: where a prompt is open, its texts end now."""
-        history, sums, kept, texts, done = (state[i] for i in (0, 4, 5, 6, 7))
+        history, sums, kept, texts, done = (state[i] for i in (0, 2, 3, 4, 5))
         score = self._by_length(nodes, sums, history)
         over = nodes("Unsqueeze", done, sizes(1))
         score = nodes("Where", over, np.float32(_NONE), score)
@@ -187,15 +225,3 @@ class Beams(Search):
         wanted = self.whole(nodes, "num_return_sequences")
         start, one = sizes(0), sizes(1)
         return [nodes("Slice", value, start, wanted, one) for value in (texts, kept)]
-
-
-@convert("com.microsoft.BeamSearch")
-def beam_search(node: Node) -> Result:
-    """(batch, tokens) -> (batch, returned, max_length), and their scores."""
-    kind = int(node.attr("model_type", 0))
-    if kind != 0:
-        raise node.invalid("model_type", kind, "0: a decoder alone")
-    for at, what in ((10, "decoder_input_ids"), (11, "logits_processor")):
-        if node.has(at):
-            raise node.invalid(what, "given", "left out")
-    return Beams(node, _INPUTS).run()

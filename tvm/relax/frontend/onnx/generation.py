@@ -91,20 +91,28 @@ class Decoder:
 
     def run(self, nodes: Nodes, given: Sequence[str], prefix: str) -> list[str]:
         """A run of the decoder on values, in a scope of its own: its results."""
-        import onnx
+        return run_graph(nodes, self.graph, given, prefix)
 
-        for formal, actual in zip(self.inputs, given):
-            if formal != actual:
-                nodes("Identity", actual, name=formal)
-        results = [f"{prefix}{i}" for i in range(len(self.outputs))]
-        branch = onnx.GraphProto()
-        branch.CopyFrom(self.graph)
-        del branch.input[:]
-        # a condition that always holds: the graph is read where it stands
-        always = nodes.constant(np.asarray(True))
-        ways = {"then_branch": branch, "else_branch": branch}
-        nodes.nodes.append(onnx.helper.make_node("If", [always], results, **ways))
-        return results
+
+def run_graph(nodes: Nodes, graph: Any, given: Sequence[str], prefix: str) -> list[str]:
+    """A run of a graph on values, in a scope of its own: its results."""
+    import onnx
+
+    results = [f"{prefix}{i}" for i in range(len(graph.output))]
+    branch = onnx.GraphProto()
+    branch.CopyFrom(graph)
+    formals = [formal.name for formal in graph.input]
+    del branch.input[:], branch.node[:]
+    branch.node.extend(
+        onnx.helper.make_node("Identity", [actual], [formal])
+        for formal, actual in zip(formals, given) if formal != actual
+    )  # fmt: skip
+    branch.node.extend(graph.node)
+    # a condition that always holds: the graph is read where it stands
+    always = nodes.constant(np.asarray(True))
+    ways = {"then_branch": branch, "else_branch": branch}
+    nodes.nodes.append(onnx.helper.make_node("If", [always], results, **ways))
+    return results
 
 
 def _text(dims: Any) -> str:
@@ -121,9 +129,12 @@ class Search(ABC):
         self.bound = {f"search.{name}": node.ref(i)
                       for i, name in enumerate(inputs) if node.has(i)}  # fmt: skip
         self.pad, self.end = (int(node.required(f"{name}_token_id")) for name in ("pad", "eos"))
-        self.decoder = Decoder(node)
-        first = "init_decoder" if "init_decoder" in node.attrs else "decoder"
-        self.first = Decoder(node, first)
+        self.graphs()
+
+    def graphs(self) -> None:
+        """Read what the graphs of the node take and give."""
+        first = "init_decoder" if "init_decoder" in self.node.attrs else "decoder"
+        self.decoder, self.first = Decoder(self.node), Decoder(self.node, first)
 
     def start(self, nodes: Nodes, tokens: str, mask: str) -> list[str]:
         """What the decoder is given first; positions count tokens that are no padding."""
@@ -192,7 +203,10 @@ class Search(ABC):
         """Whether to go on, and the next state."""
 
     def looped(self, nodes: Nodes, tokens: str, state: Sequence[str], more: str) -> list[str]:
-        """The state after runs of the decoder, until `max_length` tokens are there."""
+        """The state after runs of the decoder, until `max_length` tokens are there.
+
+        Then what each turn makes beyond the state, stacked.
+        """
         import onnx
 
         length = nodes("Shape", tokens, start=1, end=2)
@@ -206,7 +220,7 @@ class Search(ABC):
             [onnx.ValueInfoProto(name=name) for name in ("search.number", "search.go", *formal)],
             [onnx.ValueInfoProto(name=name) for name in made],
         )  # fmt: skip
-        ends = [f"search.end.{i}" for i in range(len(state))]
+        ends = [f"search.end.{i}" for i in range(len(made) - 1)]
         nodes.nodes.append(onnx.helper.make_node("Loop", [turns, more, *state], ends, body=body))
         return ends
 
@@ -224,6 +238,8 @@ class Greedy(Search):
     """The best token of each row, or one that is drawn, until all rows ended."""
 
     def run(self) -> Result:
+        if kind := int(self.node.attr("model_type", 0)):
+            raise self.node.invalid("model_type", kind, "0: a decoder")
         nodes = Nodes("search.first.")
         tokens = self.given["input_ids"]
         mask = self.mask(nodes, tokens)

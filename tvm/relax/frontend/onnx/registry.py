@@ -22,12 +22,13 @@ class AsDefined(Exception):
 
 
 _FAMILIES = (
-    "aliases", "attention", "beams", "block_quantized", "causal", "control", "decoding",
-    "delta_net", "elementwise", "experts", "gates", "generation", "image", "linear",
+    "aliases", "attention", "block_quantized", "causal", "control", "decoding",
+    "delta_net", "elementwise", "encoded", "experts", "gates", "generation", "image", "linear",
     "maps", "masked_pool", "microsoft", "ml_models", "ml_tables", "ml_trees", "nchwc",
     "ngram_hashes", "ngrams", "nn", "quantized", "quantized_microsoft", "random", "recurrent",
     "reduction", "region", "rotary", "selection", "sequence", "shape", "signal",
-    "sparse_attention", "streams", "strings", "tensor", "token_paths", "training", "words",
+    "sparse_attention", "streams", "strings", "tensor", "token_paths", "training", "whisper",
+    "words",
 )  # fmt: skip
 _CONVERTERS: dict[str, list[tuple[int, Converter]]] = {}
 _loaded = False
