@@ -16,6 +16,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext
 from tvm.relax import transform as t
 from tvm.relax.analysis.variables import post_order_visit
+from tvm.relax.backend import kept_schedules
 from tvm.relax.backend.default_pipeline import DefaultPipeline
 from tvm.relax.exec_builder import ExecBuilder, no_kernels
 from tvm.relax.expr import Constant, Function, SeqExpr
@@ -97,7 +98,7 @@ def build(
         started = time.perf_counter()
         backend = known_backend(chosen.kind.name)
         if backend is not None and backend.keeps_kernels and _values_made(mod) > _MANY:
-            kernels_apart.begin()  # processes load while this one goes on
+            kernels_apart.begin(kept_schedules.__name__)  # they load while this one goes on
         with chosen:
             mod = _pipeline(relax_pipeline, chosen)(mod)
         native = exec_mode == "compiled" and makes_host_code(chosen)

@@ -13,8 +13,9 @@ began, makes none.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tvm.backend.llvm import workers
@@ -40,9 +41,9 @@ from .stmt import Stmt
 _WORTH_SENDING: Final = 1000  # statements of all kernels; fewer are lowered before a process loads
 
 
-def begin() -> None:
-    """Start the processes, for who knows that there will be kernels."""
-    workers.begin(__name__)
+def begin(*modules: str) -> None:
+    """Start the processes, for who knows that there will be kernels; they load `modules` too."""
+    workers.begin(__name__, *modules)
 
 
 def with_made_kernels(mod: IRModule, target: Target) -> IRModule:
@@ -59,7 +60,7 @@ def with_made_kernels(mod: IRModule, target: Target) -> IRModule:
     given = setting(target) if sum(sizes) >= _WORTH_SENDING else None
     if given is None:
         return mod
-    fields = [given, str(target), *_context()]
+    fields = [given, str(target), *context_fields()]
 
     def here(number: int) -> bytes | None:
         return _made(mod.with_functions(dict([marked[number]])), target)
@@ -89,15 +90,24 @@ def answer(
 ) -> bytes:  # fmt: skip
     """In another process: the code of one kernel; TVMError where this one would make other code."""
     chosen = Target(target)
-    with PassContext(opt_level, list(required), list(disabled), config=config), chosen:
-        if setting(chosen) != list(given):
-            raise TVMError("the setting of this process is another")
-        func = load_apart(content.decode(), ())
-        with nested_programs():
-            made = _made(IRModule({GlobalVar(name): func}), chosen)
+    with as_asked(given, chosen, opt_level, required, disabled, config):
+        made = _made(IRModule({GlobalVar(name): load_apart(content.decode(), ())}), chosen)
     if made is None:
         raise TVMError("the code of the kernel needs others")
     return made
+
+
+@contextlib.contextmanager
+def as_asked(
+    given: Sequence[str], target: Target, opt_level: int, required: Sequence[str],
+    disabled: Sequence[str], config: dict[str, Any],
+) -> Iterator[None]:  # fmt: skip
+    """In another process: the setting of the one that asks; TVMError where it cannot be had."""
+    with PassContext(opt_level, list(required), list(disabled), config=config), target:
+        if setting(target) != list(given):
+            raise TVMError("the setting of this process is another")
+        with nested_programs():
+            yield
 
 
 def _made(mod: IRModule, target: Target) -> bytes | None:
@@ -107,7 +117,7 @@ def _made(mod: IRModule, target: Target) -> bytes | None:
     return None if fragment is None else fragment.to_text().encode()
 
 
-def _context() -> list[object]:
+def context_fields() -> list[object]:
     """The context of passes, as JSON has it; `setting` has looked at it."""
     ctx = PassContext.current()
     config = json.loads(json.dumps(dict(ctx.config)))

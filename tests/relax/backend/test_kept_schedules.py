@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import tvm
 from tvm import dlight, tir
+from tvm.backend.llvm import worker
 from tvm.dlight.base import transform
 from tvm.ir import IRModule
+from tvm.relax.backend import kept_schedules
 from tvm.relax.backend.kept_schedules import ApplyKeptSchedule
 from tvm.script import tir as T
 from tvm.target import Target
@@ -71,3 +74,37 @@ def test_functions_with_constants_are_scheduled_each_time() -> None:
 
     mod = IRModule({"double": double})
     tvm.ir.assert_structural_equal(applied(mod), applied(mod))
+
+
+@pytest.mark.slow
+def test_several_processes_make_the_same(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Those that one has made, this one loads; what is unfit there is so here."""
+    monkeypatch.setattr(kept_schedules, "_WORTH_SENDING", 2)
+    asked: list[bytes | None] = []
+    ask = worker.Worker.ask
+
+    def note(
+        self: worker.Worker, module: str, fields: Sequence[object], content: bytes
+    ) -> bytes | None:
+        asked.append(ask(self, module, fields, content))
+        return asked[-1]
+
+    monkeypatch.setattr(worker.Worker, "ask", note)
+    mod = IRModule({f"f{n}": doubled(f"A{n}")["double"] for n in range(12)})
+    mod["none"] = tir.PrimFunc([], tir.Evaluate(0))
+    made = []
+    for count in ("0", "1"):
+        monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path / count))
+        monkeypatch.setenv("TVM_COMPILE_WORKERS", count)
+        worker.begin(int(count), kept_schedules.__name__)
+        assert all(each.is_ready() for each in worker._begun)
+        with Target("llvm -mcpu=haswell"):
+            made.append(ApplyKeptSchedule("cpu", *dlight.cpu.default_rules())(mod))
+    for each in list(worker._begun):
+        each.end()
+    assert any(one is not None for one in asked)
+    assert made[0].script() == made[1].script()
+    tvm.ir.assert_structural_equal(*made)
+    assert made[1]["none"] is mod["none"]

@@ -80,6 +80,7 @@ def shared_out(
     there: Callable[[worker.Worker, int], bytes | None],
     count: int,
     *modules: str,
+    what: str = "machine code",
 ) -> dict[int, bytes]:
     """What came of pieces of work, by their numbers: done here from the end of `order` on.
 
@@ -93,7 +94,7 @@ def shared_out(
             for helper in worker.take_idle(min(count, len(order) - 1)):
                 threading.Thread(target=work.share, args=(helper,), daemon=True).start()
         while (own := work.take(-1)) is not None:
-            advance("machine code", len(order) - 1 - len(work.waiting), len(order))
+            advance(what, len(order) - 1 - len(work.waiting), len(order))
             content = here(own)
             if content is not None:
                 work.found[own] = content
