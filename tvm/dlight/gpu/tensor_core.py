@@ -1,6 +1,6 @@
 """Products of matrices on NVIDIA's tensor cores: float16 or int8 factors, warps of 32 threads.
 
-    each thread block:   128 x 128 results; slices of A and B, 64 (or 32) wide, in shared memory
+    each thread block:   128 x 128 results; slices of A and B, 64 (or 16) wide, in shared memory
     each warp:           32 x 32 results in fragments of 16 x 16
 
 Global memory is read a slice ahead, shared memory a fragment ahead: annotations for the passes
@@ -36,10 +36,11 @@ class _Config:
     block_k: int  # width of a slice
     lanes: int  # elements that a thread loads at once
     padding: int  # of the rows of shared memory, so that columns lie in different banks
+    step: int = 16  # of which rows are multiples before the padding
 
 
 _HALF = _Config("float16", ("float32", "float16"), 64, 4, 8)
-_INT8 = _Config("int8", ("int32",), 32, 8, 16)
+_INT8 = _Config("int8", ("int32",), 16, 4, 16, 32)
 _BLOCK = 128
 
 
@@ -162,7 +163,7 @@ class _TensorCores:
         sch.bind(lane, "threadIdx.x")
         sch.bind(warp, "threadIdx.y")
         sch.vectorize(lanes)
-        sch.storage_align(copy, 0, axis=-2, factor=16, offset=self.config.padding)
+        sch.storage_align(copy, 0, axis=-2, factor=self.config.step, offset=self.config.padding)
         sch.annotate(copy, "tir.manifest_shared_memory_local_stage", 1)
         sch.annotate(copy, "double_buffer_scope", 0)
         auto_inline_producers(sch, copy)

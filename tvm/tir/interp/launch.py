@@ -32,7 +32,31 @@ class _Kernels(StmtExprMutator):
         return _at_once(op) if op.attr_key == _LAUNCH else super().visit_attr_stmt_(op)
 
 
+def _memory_within(kernel: s.AttrStmt) -> s.AttrStmt:
+    """The kernel with the memory between its launches within all of them: it is of each thread or
+    each block, wherever it is allocated.
+    """
+    launches: list[s.AttrStmt] = []
+    memory: list[s.Allocate | s.DeclBuffer] = []
+    stmt: s.Stmt = kernel
+    while True:
+        if isinstance(stmt, s.AttrStmt) and stmt.attr_key == _LAUNCH:
+            launches.append(stmt)
+        elif isinstance(stmt, (s.Allocate, s.DeclBuffer)):
+            memory.append(stmt)
+        else:
+            break
+        stmt = stmt.body
+    if not memory:
+        return kernel
+    for one in (*reversed(memory), *reversed(launches)):
+        stmt = with_fields(one, body=stmt)
+    assert isinstance(stmt, s.AttrStmt), "the outermost launch"
+    return stmt
+
+
 def _at_once(kernel: s.AttrStmt) -> s.Stmt:
+    kernel = _memory_within(kernel)
     chain: list[s.AttrStmt] = []
     stmt: s.Stmt = kernel
     while isinstance(stmt, s.AttrStmt) and stmt.attr_key == _LAUNCH:
