@@ -212,6 +212,18 @@ def test_extents_that_agree_when_run() -> None:
             assert_same(fast(x), model(x))
 
 
+def test_extents_that_are_1_where_torch_traces() -> None:
+    def func(x: Any, bias: Any) -> Any:  # as MPT reads its table of positions
+        rows, columns = (max(0, bias.shape[i] - x.shape[i]) for i in (1, 2))
+        return x + bias[:, rows:, columns:]
+
+    fast = torch.compile(func, backend=relax_dynamo(), dynamic=True)
+    bias = torch.rand(4, 1, 9)
+    for size in (5, 9, 6):
+        x = torch.rand(4, size, size)
+        assert_same(fast(x, bias), func(x, bias))
+
+
 def made_and_written(x: Any) -> Any:
     y = x * 2
     y.add_(1)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from tvm import te
+from tvm.arith import Analyzer, ConstIntBound
 from tvm.error import OpAttributeInvalid, OpAttributeUnImplemented, message
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
@@ -21,7 +22,8 @@ from tvm.relax.struct_info import (
     TupleStructInfo,
 )
 from tvm.tir.analysis import undefined_vars
-from tvm.tir.expr import IntImm, SizeVar
+from tvm.tir.children import vars_in
+from tvm.tir.expr import IntImm, SizeVar, Var
 from tvm.tir.functor import substitute
 
 from .dtypes import DEFAULT_FLOAT, category, is_float, number_dtype, result_type
@@ -299,9 +301,10 @@ def matched_floats(bb: BlockBuilder, *operands: Any) -> list[Expr]:
 def _agreeing(bb: BlockBuilder, tensors: list[Expr]) -> list[Expr]:
     """Tensors whose extents, where they are not 1, are checked to be equal as the program runs.
 
-    Torch repeats no extent but one that is known to be 1 where it traces.
+    Torch repeats no extent but one that is known to be 1 where it traces, where a size that is
+    open counts as 2 or more.
     """
-    shapes = [extents_of(tensor) for tensor in tensors]
+    shapes = [_with_ones(extents_of(tensor)) for tensor in tensors]
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(tensors):
         return tensors
@@ -309,10 +312,24 @@ def _agreeing(bb: BlockBuilder, tensors: list[Expr]) -> list[Expr]:
     padded = [(IntImm("int64", 1),) * (ndim - len(shape)) + tuple(shape) for shape in known]
     wanted = [next((e for e in column if not is_number(e, 1)), None) for column in zip(*padded)]
     return [
-        agreeing(bb, tensor, [None if is_number(have, 1) else want
+        agreeing(bb, tensor, [have if is_number(have, 1) else want
                               for have, want in zip(shape, wanted[ndim - len(shape) :])])
         for tensor, shape in zip(tensors, known)
     ]  # fmt: skip
+
+
+def _with_ones(shape: Sequence[PrimExpr] | None) -> tuple[PrimExpr, ...] | None:
+    """The extents, as 1 where they are that for open sizes of 2 and more."""
+    return None if shape is None else tuple([_or_one(extent) for extent in shape])
+
+
+def _or_one(extent: PrimExpr) -> PrimExpr:
+    if isinstance(extent, (IntImm, Var)):
+        return extent
+    analyzer, one = Analyzer(), IntImm("int64", 1)
+    for size in vars_in(extent):
+        analyzer.update(size, ConstIntBound(2, ConstIntBound.POS_INF))
+    return one if analyzer.can_prove_equal(extent, one) else extent
 
 
 def refuse(asked: str, found: object, legal: str) -> OpAttributeUnImplemented:
