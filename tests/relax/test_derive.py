@@ -113,3 +113,13 @@ def test_a_rule_may_be_a_global_function() -> None:
         assert info.derive_func.name == "test.derive.first_argument"
         ir.assert_structural_equal(derived(info, tensor(4, K)), tensor(4, K))
     assert ir.EnvFunc.get("tvm.relax.struct_info.infer_view_sinfo").func
+
+
+@pytest.mark.parametrize("info", [relax.TensorStructInfo(), relax.TensorStructInfo([3], "")])
+def test_rank_and_type_of_arguments_have_to_be_known(info: relax.StructInfo) -> None:
+    tensor = relax.TensorStructInfo([3], "int8")
+    func = relax.Var("f", relax.FuncStructInfo([tensor], tensor))
+    with pytest.raises(InternalError, match="type mismatch"):
+        relax.BlockBuilder().normalize(relax.Call(func, [relax.Var("x", info)]))
+    rank_only = relax.Var("x", relax.TensorStructInfo(ndim=1, dtype="int8"))
+    assert relax.BlockBuilder().normalize(relax.Call(func, [rank_only])).struct_info == tensor

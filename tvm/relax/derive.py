@@ -96,10 +96,8 @@ def match_arguments(
         info = arg.struct_info
         bind_symbols(param, info, dims)
         expected = substitute_struct_info(param, dims) if dims else param
-        fits = base_check(expected, info, analyzer)
-        # of a tensor the rest is checked as the program runs; of an object nothing is known
-        vague = fits is BaseCheckResult.FAIL_L1 and isinstance(info, ObjectStructInfo)
-        if vague or fits is BaseCheckResult.FAIL_L0:
+        # extents are checked as the program runs; rank and type have to be known (match_cast)
+        if base_check(expected, info, analyzer) <= BaseCheckResult.FAIL_L1:
             raise CheckError(
                 message(
                     f"argument {index} of {_name(call.op)}: type mismatch",

@@ -431,15 +431,15 @@ class _NativeClosure:
 
 
 @_builtin("make_closure")
-def make_closure(vm: Any, func: Any, *captured: Any) -> Callable[..., Any]:
+def make_closure(first: Any, *rest: Any) -> Callable[..., Any]:
     """A function together with the values that it captures.
 
-    A function of a program knows its machine, so that none has to be given.
+    A function of a program knows its machine, so that none has to be given before it.
     """
-    if isinstance(vm, Closure):
-        vm, func, captured = vm.vm, vm, (func, *captured)
+    has_machine = hasattr(first, "run")
+    vm, func, captured = (first, rest[0], rest[1:]) if has_machine else (None, first, rest)
     if isinstance(func, Closure):
-        return Closure(vm, func.name, (*captured, *func.captured))
+        return Closure(vm or func.vm, func.name, (*captured, *func.captured))
     if callable(func):  # native code; it knows its machine's kernels and needs no name
         return _NativeClosure(func, captured)
     return Closure(vm, str(func), captured)

@@ -490,3 +490,25 @@ def test_neighbouring_dataflow_blocks_are_one():
 
     (block,) = func.body.blocks
     assert [binding.var.name_hint for binding in block.bindings] == ["a", "b"]
+
+
+def test_annotations_that_cannot_be_made_are_diagnostics() -> None:
+    for note in ('R.Tensor((4,), "flot32")', "R.Tensor((1.5,))", "R.Tensor((4,), ndim=2)"):
+        source = f"@R.function\ndef func(x: {note}):\n    return x\n"
+        with pytest.raises(DiagnosticError):
+            from_source(source)
+    with pytest.raises(DiagnosticError):
+
+        @R.function
+        def func(x: R.Tensor((4,), "flot32")):
+            return x
+
+
+def test_a_cast_is_bound() -> None:
+    with pytest.raises(DiagnosticError, match="Unsupported Expr stmt type"):
+
+        @R.function
+        def func(x: R.Tensor(ndim=1, dtype="float32")):
+            n = T.int64()
+            R.match_cast(x, R.Tensor((n,), "float32"))
+            return x

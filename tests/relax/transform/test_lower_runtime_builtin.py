@@ -87,9 +87,7 @@ class TestShapesViewsAndClosures(RelaxPassTest):
             return x
 
         @R.function(pure=False)
-        def main(x: R.Tensor((4,), "float32"), t: R.Tensor((2,), "int64")) -> R.Tensor(
-            (4,), "float32"
-        ):
+        def main(x: R.Tensor((4,), "float32"), t: R.Tensor((2,), "int64")):
             cls = Expected
             s = R.call_packed("vm.builtin.shape_of", x, sinfo_args=R.Shape([4]))
             u = R.call_packed("vm.builtin.tensor_to_shape", t, sinfo_args=R.Shape(ndim=2))
@@ -99,7 +97,8 @@ class TestShapesViewsAndClosures(RelaxPassTest):
             w = R.call_packed("vm.builtin.ensure_zero_offset", x,
                               sinfo_args=R.Tensor((4,), "float32"))
             f = R.call_packed("vm.builtin.make_closure", cls.inner, x, sinfo_args=R.Object)
-            r = R.call_builtin_with_ctx("vm.builtin.invoke_closure", (f, x), sinfo_args=R.Object)
+            r = R.call_builtin_with_ctx("vm.builtin.invoke_closure", (f, x),
+                                        sinfo_args=R.Tensor((4,), "float32"))
             p = R.call_pure_packed("test.f", x, sinfo_args=R.Tensor((4,), "float32"))
             return r
 

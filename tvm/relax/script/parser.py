@@ -329,9 +329,7 @@ def visit_ann_assign(self: Parser, node: ast.AnnAssign) -> None:
 def visit_expr_stmt(self: Parser, node: ast.Expr) -> None:
     """Something done for its effects: it must give nothing."""
     value = self.eval_expr(node.value)
-    if isinstance(value, MatchCastPair):
-        IRBuilder.name("_", R.emit_match_cast(value.value, value.struct_info))
-    elif isinstance(value, RelaxExpr):
+    if isinstance(value, RelaxExpr):
         var = IRBuilder.name("_", R.emit(value))
         info = var.struct_info_
         if not isinstance(info, TupleStructInfo) or info.fields:

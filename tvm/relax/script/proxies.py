@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tvm.error import ScriptError
+from tvm.error import ScriptError, TVMError
 from tvm.ffi.object import Object as FFIObject
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
@@ -262,8 +262,14 @@ class PrimProxy(StructInfoProxy):
 
 
 def _made(proxy: StructInfoProxy) -> Any:
-    """The struct info, or the proxy where names have to be known first."""
-    return proxy.as_struct_info(None) if proxy.is_known() else proxy
+    """The struct info, or the proxy where names have to be known first.
+
+    One that cannot be made stays a proxy, too: the parser tells of it, where it stands.
+    """
+    try:
+        return proxy.as_struct_info(None) if proxy.is_known() else proxy
+    except (TVMError, TypeError, ValueError):
+        return proxy
 
 
 def Object() -> Any:

@@ -109,9 +109,9 @@ def _make_closure(bb: BlockBuilder, call: Call) -> Call:
 
 def _invoke_closure(bb: BlockBuilder, call: Call) -> Call:
     operands = (call.args[0], *_fields(call.args[1]))
-    return call_builtin_with_ctx(
-        ExternFunc(_BUILTIN + "invoke_closure"), operands, sinfo_args=[ObjectStructInfo()]
-    )
+    # v0.22 forgets what the result is, and refuses kernels that read it
+    invoke = ExternFunc(_BUILTIN + "invoke_closure")
+    return call_builtin_with_ctx(invoke, operands, sinfo_args=call.sinfo_args)
 
 
 def _call_tir_dyn(bb: BlockBuilder, call: Call) -> Call:
