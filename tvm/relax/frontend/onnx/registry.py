@@ -25,10 +25,10 @@ _FAMILIES = (
     "aliases", "attention", "block_quantized", "causal", "control", "decoding",
     "delta_net", "elementwise", "encoded", "experts", "gates", "generation", "image", "linear",
     "maps", "masked_pool", "microsoft", "ml_models", "ml_tables", "ml_trees", "nchwc",
-    "ngram_hashes", "ngrams", "nn", "packed_hashes", "quantized", "quantized_microsoft",
-    "random", "recurrent", "reduction", "region", "rotary", "selection", "sequence", "shape",
-    "signal", "sparse_attention", "streams", "strings", "tensor", "token_paths", "training",
-    "whisper", "words",
+    "ngram_hashes", "ngrams", "nn", "packed_blocks", "packed_hashes", "quantized",
+    "quantized_microsoft", "random", "recurrent", "reduction", "region", "rotary", "selection",
+    "sequence", "shape", "signal", "sparse_attention", "streams", "strings", "tensor",
+    "token_paths", "training", "whisper", "words",
 )  # fmt: skip
 _CONVERTERS: dict[str, list[tuple[int, Converter]]] = {}
 _loaded = False
