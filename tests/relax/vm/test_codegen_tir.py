@@ -80,7 +80,7 @@ def test_kernels_constants_and_context() -> None:
         def main(x: R.Tensor([4], "int64")):
             R.func_attr({"global_symbol": "main"})
             z = R.call_packed("test.codegen.add", x, R.const([1, 2], "int64"),
-                              sinfo_args=(R.Tensor))
+                              sinfo_args=R.Tensor([4], "int64"))
             _ = Before.kernel(z)
             h = R.call_builtin_with_ctx("vm.builtin.alloc_shape_heap", (R.prim_value(4),),
                                         sinfo_args=(R.Object,))
