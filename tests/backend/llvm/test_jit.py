@@ -42,6 +42,17 @@ def test_text_becomes_running_code() -> None:
     assert not linked.has("hidden")
 
 
+def test_names_of_the_first_line_and_of_any_form() -> None:
+    text = (
+        'declare void @"a b"(ptr)\n@x = external global i8\n'
+        '@y = constant [11 x i8] c" = external "\ndefine internal i32 @q() {\n'
+        'define dso_local i32 @"r.s"() {\n declare i32 @no()\ndeclare i32 @llvm.foo(i32)'
+    )
+    assert jit.external_names(text) == ["a b", "x"]
+    assert jit.defined_names(text) == ["r.s"]
+    assert jit.external_names("") == jit.defined_names("") == []
+
+
 def test_text_that_does_not_parse_names_the_line() -> None:
     with pytest.raises(InternalError) as caught:
         jit.emit_object("define i32 @f() {\n  ret i33 0\n}\n", jit.host_machine(), keep=False)

@@ -15,7 +15,7 @@ import itertools
 import re
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tvm.error import CheckError, InternalError, message
@@ -44,13 +44,9 @@ FORMAT_VERSION = "3"  # part of every cache key; raise it when LLVM's passes or 
 _ALONE = ("spirv", "wasm")
 _lock = threading.RLock()
 _names = itertools.count()
-_DECLARED = re.compile(r"^declare [^@]*@(?:\"([^\"]+)\"|([-\w$.]+))\(", re.MULTILINE)
-_DATA = re.compile(r"^@(?:\"([^\"]+)\"|([-\w$.]+)) = external ", re.MULTILINE)
-_DEFINED = re.compile(
-    r"^define (?!internal|private)[^@]*@(?:\"([^\"]+)\"|([-\w$.]+))\(", re.MULTILINE
-)
+_GLOBAL = re.compile(r"@(?:\"([^\"]+)\"|([-\w$.]+))")
+_EXTERNAL = re.compile(_GLOBAL.pattern + " = external ")
 _ASSEMBLY = re.compile(r"\basm\b")
-_FOREIGN = re.compile(rf"^{re.escape(FOREIGN_MARK)}(.*)$", re.MULTILINE)
 _ASKED_INTRINSIC = re.compile(r"@(llvm\.[a-z0-9_]+(?:\.[a-z0-9_]+)*)")
 
 
@@ -247,8 +243,8 @@ def unusual_intrinsics(text: str) -> list[str]:
     """
     asked = set(_ASKED_INTRINSIC.findall(text))
     found = {name for name in asked if not name.startswith(SAFE_INTRINSICS)}
-    for line in _FOREIGN.findall(text):
-        found.update(line.split(", "))
+    for line in _lines(text, FOREIGN_MARK):
+        found.update(line.removeprefix(FOREIGN_MARK).split(", "))
     if "<vscale x " in text:
         found.add("vectors of unknown length")
     return sorted(found)
@@ -350,13 +346,32 @@ def _link_here(
 
 def external_names(text: str) -> list[str]:
     """Functions and data that `text` uses and does not define, without LLVM's own."""
-    found = {a or b for a, b in _DECLARED.findall(text)} | {a or b for a, b in _DATA.findall(text)}
-    return sorted(name for name in found if not name.startswith("llvm."))
+    data = (x for x in _lines(text, "@") if _EXTERNAL.match(x))
+    declared = [*_lines(text, "declare "), *data]
+    return sorted({name for name in map(_named, declared) if not name.startswith("llvm.")})
 
 
 def defined_names(text: str) -> list[str]:
     """Functions that `text` defines for others to call."""
-    return sorted(a or b for a, b in _DEFINED.findall(text))
+    kept = ("define internal", "define private")
+    return sorted(_named(x) for x in _lines(text, "define ") if not x.startswith(kept))
+
+
+def _lines(text: str, head: str) -> Iterator[str]:
+    """The lines that begin so; a pattern would take a tenth of a second for a large network."""
+    if text.startswith(head):
+        yield text.partition("\n")[0]
+    at = text.find("\n" + head)
+    while at >= 0:
+        end = text.find("\n", at + 1)
+        yield text[at + 1 : end if end >= 0 else None]
+        at = text.find("\n" + head, at + 1)
+
+
+def _named(line: str) -> str:
+    found = _GLOBAL.search(line)
+    assert found is not None, "a declaration has a name"
+    return found[1] or found[2]
 
 
 def process_symbol(name: str) -> int | None:
