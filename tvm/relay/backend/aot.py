@@ -25,7 +25,7 @@ MAIN = "__tvm_main__"
 
 
 class FunctionInfo(Object):
-    """Bytes of a function by the target it is for, and the function."""
+    """One function: bytes by target, and the function itself in both forms."""
 
     def __init__(
         self,
@@ -40,6 +40,11 @@ class FunctionInfo(Object):
         self.constant_sizes = dict(constant_sizes)
         self.tir_primfuncs = dict(tir_primfuncs)
         self.relay_primfuncs = dict(relay_primfuncs)
+
+    def __repr__(self) -> str:
+        sizes = ("workspace_sizes", "io_sizes", "constant_sizes")
+        told = [f"{name}={[*getattr(self, name).values()]}" for name in sizes]
+        return f"FunctionInfo({', '.join(told)})"
 
 
 class ExecutorCodegenMetadata(Object):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from math import prod
 from typing import Any
 
-from tvm.ffi.object import Object
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.relay.expr import Call, Constant, Var
@@ -24,35 +23,12 @@ from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Block
 
+from .aot import MAIN, FunctionInfo
 from .graph_plan_memory import GraphPlanMemory, flat_types, is_reshape_only, size_in_bytes
 from .graph_runtime import KernelNames
 from .to_tir import to_tir
 
-MAIN = "__tvm_main__"
 ALIGNMENT = 16  # a workspace begins at a multiple of so many bytes
-
-
-class FunctionInfo(Object):
-    """One function: bytes by target, and the function itself in both forms."""
-
-    def __init__(
-        self,
-        workspace_sizes: Mapping[Target, int],
-        io_sizes: Mapping[Target, int],
-        constant_sizes: Mapping[Target, int],
-        tir_primfuncs: Mapping[Target, PrimFunc],
-        relay_primfuncs: Mapping[Target, Function],
-    ) -> None:
-        self.workspace_sizes = dict(workspace_sizes)
-        self.io_sizes = dict(io_sizes)
-        self.constant_sizes = dict(constant_sizes)
-        self.tir_primfuncs = dict(tir_primfuncs)
-        self.relay_primfuncs = dict(relay_primfuncs)
-
-    def __repr__(self) -> str:
-        sizes = ("workspace_sizes", "io_sizes", "constant_sizes")
-        told = [f"{name}={[*getattr(self, name).values()]}" for name in sizes]
-        return f"FunctionInfo({', '.join(told)})"
 
 
 class FunctionMetadata(Mapping[str, FunctionInfo]):
