@@ -107,14 +107,14 @@ def _info(name: str, func: PrimFunc, workspace: int, constants: int) -> Function
             )
         )
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
-    io = sum(_bytes(buffer.shape, buffer.dtype) for buffer in buffers)
+    io = sum(tensor_bytes(buffer.shape, buffer.dtype) for buffer in buffers)
     return FunctionInfo(
         {target: _at_once(func.body, workspace)}, {target: io},
         {target: _of_constants(func.body, constants)}, {target: func}, {},
     )  # fmt: skip
 
 
-def _bytes(shape: Sequence[Any], dtype: Any) -> int:
+def tensor_bytes(shape: Sequence[Any], dtype: Any) -> int:
     """The bytes of a tensor; 0 where an extent is not known."""
     extents = [int(e.value) if isinstance(e, IntImm) else e for e in shape]
     if not all(isinstance(extent, int) for extent in extents):
@@ -123,7 +123,8 @@ def _bytes(shape: Sequence[Any], dtype: Any) -> int:
     return prod(extents) * ((kind.bits * kind.lanes + 7) // 8)
 
 
-def _aligned(size: int, alignment: int) -> int:
+def aligned(size: int, alignment: int) -> int:
+    """The bytes that a size takes where each begins at a multiple of the alignment."""
     return -(-size // alignment) * alignment
 
 
@@ -134,7 +135,7 @@ def _at_once(body: s.Stmt, alignment: int) -> int:
     while stack:
         stmt, held = stack.pop()
         if isinstance(stmt, s.Allocate) and _is_global(stmt.buffer_var):
-            held += _aligned(_bytes(stmt.extents, stmt.dtype), alignment)
+            held += aligned(tensor_bytes(stmt.extents, stmt.dtype), alignment)
         most = max(most, held)
         stack.extend((part, held) for part in inner_statements(stmt))
     return most
@@ -148,7 +149,7 @@ def _is_global(var: Var) -> bool:
 def _of_constants(body: s.Stmt, alignment: int) -> int:
     """The bytes of all constants."""
     constants = list(statements(body, s.AllocateConst))
-    return sum(_aligned(_bytes(node.extents, node.dtype), alignment) for node in constants)
+    return sum(aligned(tensor_bytes(node.extents, node.dtype), alignment) for node in constants)
 
 
 def CreateExecutorMetadata(

@@ -9,21 +9,18 @@ Kernels are lowered for it when somebody asks first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from math import prod
 from typing import Any
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.relay.expr import Call, Constant, Var
 from tvm.relay.function import Function
-from tvm.support.dtype import DataType
 from tvm.target import Target
 from tvm.tir.children import statements
-from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Block
 
-from .aot import MAIN, FunctionInfo
+from .aot import MAIN, FunctionInfo, aligned, tensor_bytes
 from .graph_plan_memory import GraphPlanMemory, flat_types, is_reshape_only, size_in_bytes
 from .graph_runtime import KernelNames
 from .to_tir import to_tir
@@ -111,11 +108,5 @@ def _main(func: Function, target: Target, ahead: bool) -> FunctionInfo:
 
 def _workspace(func: PrimFunc) -> int:
     """The bytes that a kernel allocates, each buffer aligned; buffers of open extents are none."""
-    total = 0
-    for block in statements(func.body, Block):
-        for buffer in block.alloc_buffers:
-            extents = [dim.value for dim in buffer.shape if isinstance(dim, IntImm)]
-            if len(extents) == len(buffer.shape):
-                size = prod(extents) * ((DataType(str(buffer.dtype)).bits + 7) // 8)
-                total += -(-size // ALIGNMENT) * ALIGNMENT
-    return total
+    buffers = [b for block in statements(func.body, Block) for b in block.alloc_buffers]
+    return sum(aligned(tensor_bytes(b.shape, b.dtype), ALIGNMENT) for b in buffers)
