@@ -17,6 +17,7 @@ from tvm.ir import IRModule
 from tvm.relax.backend import kept_schedules
 from tvm.relax.backend.kept_schedules import ApplyKeptSchedule
 from tvm.script import tir as T
+from tvm.support import dtype
 from tvm.target import Target
 
 pytestmark = pytest.mark.cpu
@@ -90,6 +91,7 @@ def test_several_processes_make_the_same(
 ) -> None:
     """Those that one has made, this one loads; what is unfit there is so here."""
     monkeypatch.setattr(kept_schedules, "_WORTH_SENDING", 2)
+    monkeypatch.setattr(dtype, "_custom_codes", {})  # types that other tests have named
     answered = threading.Event()
     ask = worker.Worker.ask
 
@@ -105,7 +107,7 @@ def test_several_processes_make_the_same(
 
     def slowly(*args: Any) -> tir.PrimFunc | None:
         if worker._begun:  # the other process gets some too, however busy the machine is
-            answered.wait(60)
+            assert answered.wait(60)
         return schedule(*args)
 
     monkeypatch.setattr(worker.Worker, "ask", note)
@@ -126,3 +128,15 @@ def test_several_processes_make_the_same(
     assert made[0].script() == made[1].script()
     tvm.ir.assert_structural_equal(*made)
     assert made[1]["none"] is mod["none"]
+
+
+def test_types_of_users_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other processes know nothing of them."""
+    monkeypatch.setattr(kept_schedules, "_WORTH_SENDING", 2)
+    monkeypatch.setattr(dtype, "_custom_codes", {"mine": 200})
+    monkeypatch.setenv("TVM_COMPILE_WORKERS", "1")
+    monkeypatch.setattr(worker.Worker, "ask", lambda *_: pytest.fail("asked"))
+    mod = IRModule({f"f{n}": doubled(f"A{n}")["double"] for n in range(3)})
+    with Target("llvm -mcpu=haswell"):
+        made = ApplyKeptSchedule("cpu", *dlight.cpu.default_rules())(mod)
+    assert all(func.attrs["tir.is_scheduled"] for func in made.functions.values())

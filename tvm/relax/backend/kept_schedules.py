@@ -20,6 +20,7 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.json_rows import load_apart, save_apart
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.support.dtype import custom_types
 from tvm.support.notes import watched
 from tvm.target.target import Target
 from tvm.tir.children import statements
@@ -66,7 +67,9 @@ class ApplyKeptSchedule(dlight.ApplyDefaultSchedule):
         count = workers.worker_count()
         waiting = [(v, f) for v, f in mod.functions.items()
                    if isinstance(f, PrimFunc) and not is_scheduled(f)]  # fmt: skip
-        if not count or len(waiting) < _WORTH_SENDING or self._name not in _RULES or watched():
+        if not count or len(waiting) < _WORTH_SENDING or self._name not in _RULES:
+            return mod
+        if watched() or custom_types():  # which other processes do not know
             return mod
         target = target_of(waiting[0][1])
         given = setting(target)
