@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 import pytest
+from _pytest.mark import ParameterSet
 
 Choice = tuple[tuple[int, str], ...]
 
@@ -65,3 +66,8 @@ def few(values: Iterable[object], count: int) -> list[object]:
         value if index < count else pytest.param(value, marks=pytest.mark.long)
         for index, value in enumerate(values)
     ]
+
+
+def long(*values: object) -> ParameterSet:
+    """A case of a test that `make test-long` alone runs."""
+    return pytest.param(*values, marks=pytest.mark.long)

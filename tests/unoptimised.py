@@ -6,6 +6,7 @@ A folder whose tests are of what is computed, rather than of its machine code, i
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import pytest
@@ -13,9 +14,16 @@ import pytest
 from tvm.backend.llvm import target
 
 
+@contextlib.contextmanager
+def as_written(config: pytest.Config) -> Iterator[None]:
+    """For fixtures of a session, which are made before those of modules."""
+    with pytest.MonkeyPatch.context() as patch:
+        if config.option.markexpr == "not long":
+            patch.setattr(target, "DEFAULT_LEVEL", 0)
+        yield
+
+
 @pytest.fixture(scope="module", autouse=True)  # of a folder that is no package, "package" means all
 def code_as_it_is_written(request: pytest.FixtureRequest) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        if request.config.option.markexpr == "not long":
-            patch.setattr(target, "DEFAULT_LEVEL", 0)
+    with as_written(request.config):
         yield

@@ -189,9 +189,9 @@ def _plain(array: np.ndarray) -> np.ndarray:
     return array.astype("float64") if array.dtype.name == "bfloat16" else array
 
 
-@pytest.mark.parametrize("start", few(range(0, 120, 30), 1))
+@pytest.mark.parametrize("start", few(range(0, 120, 15), 1))
 def test_loop_nests(start: int) -> None:
-    check([Maker(seed).program() for seed in range(start, start + 30)], random_inputs)
+    check([Maker(seed).program() for seed in range(start, start + 15)], random_inputs)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -199,14 +199,14 @@ def test_schedules(name: str) -> None:
     check([scheduled(name, seed) for seed in range(100, 102)], random_inputs)
 
 
-@pytest.mark.parametrize("start", few(range(0, 160, 40), 1))
+@pytest.mark.parametrize("start", few(range(0, 160, 20), 1))
 def test_whole_numbers(start: int) -> None:
-    check([Arithmetic(seed).program() for seed in range(start, start + 40)], any_bits, exact=True)
+    check([Arithmetic(seed).program() for seed in range(start, start + 20)], any_bits, exact=True)
 
 
-@pytest.mark.parametrize("start", few(range(0, 60, 30), 1))
+@pytest.mark.parametrize("start", few(range(0, 60, 15), 1))
 def test_values_of_all_types(start: int) -> None:
-    check_bits([TypedMaker(seed) for seed in range(start, start + 30)])
+    check_bits([TypedMaker(seed) for seed in range(start, start + 15)])
 
 
 @pytest.mark.parametrize("make", [TensorMaker, ViewMaker])

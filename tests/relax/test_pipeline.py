@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.covering import long
 from tests.relax.graphs import random_graph
 from tests.relax.programs import arguments, assert_same, calls, run_interp
 from tvm import relax
@@ -167,7 +168,7 @@ def test_a_backend_of_users_brings_its_lists(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.slow
 @pytest.mark.cpu
-@pytest.mark.parametrize("prepack", [False, True])
+@pytest.mark.parametrize("prepack", [long(False), True])
 def test_tuned_for_fixed_shapes(prepack: bool, tmp_path: Path) -> None:
     x, w = (relax.Var(n, relax.TensorStructInfo((16, 16), "float32")) for n in "xw")
     bb = relax.BlockBuilder()

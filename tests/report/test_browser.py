@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.covering import long
 from tests.report.browser import BROWSER, DRIVER, Page, start
 from tvm.report import Report, write_page
 from tvm.report.words import Call, Curve, Kernel, Lap, Machine, Rate, Roofs, Source, Stage
@@ -79,7 +80,7 @@ def file(told: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 412)])
+@pytest.mark.parametrize(("theme", "width"), [long("light", 1280), ("dark", 412)])
 def test_all_views_open_without_faults(page: Page, file: Path, theme: str, width: int) -> None:
     page.driver.set_window_size(width, 860)
     for view in VIEWS:

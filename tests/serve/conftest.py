@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.serve import small_models
+from tests.unoptimised import as_written
 from tests.unoptimised import code_as_it_is_written as code_as_it_is_written
 from tvm.serve.model import LanguageModel
 
@@ -23,6 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def model(folder: Path) -> LanguageModel:
+def model(folder: Path, pytestconfig: pytest.Config) -> LanguageModel:
     """The model, compiled once; tests leave no sequences in it."""
-    return LanguageModel.open(folder, max_sequences=6, capacity=512, chunk=32)
+    with as_written(pytestconfig):
+        return LanguageModel.open(folder, max_sequences=6, capacity=512, chunk=32)

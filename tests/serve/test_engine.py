@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.covering import long
 from tvm.error import TVMError
 from tvm.serve.engine import Engine, Event, QueueFull
 from tvm.serve.model import LanguageModel
@@ -108,7 +109,7 @@ def test_a_beginning_is_shared(engine: Engine) -> None:
     assert engine.counts.shared_tokens == 48  # whole pages
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.7])
+@pytest.mark.parametrize("temperature", [long(0.0), 0.7])
 def test_guesses_change_no_greedy_answer_and_no_length(
     model: LanguageModel, draft: LanguageModel, temperature: float
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.covering import few
 from tests.serve import small_models
 from tvm.error import TVMError
 from tvm.serve.model import LanguageModel, open_model
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.cpu
 TOKENS: Any = np.random.default_rng(1).integers(3, 259, 24)
 
 
-@pytest.mark.parametrize("name", ["gemma3", "phi", "gpt2", "qwen2"])
+@pytest.mark.parametrize("name", few(["gemma3", "phi", "gpt2", "qwen2"], 2))
 def test_logits_are_those_of_the_formulas(name: str, tmp_path: Path) -> None:
     config = small_models.CONFIGS[name]
     arrays = small_models.weights(config)

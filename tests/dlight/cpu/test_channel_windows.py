@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.covering import long
 from tests.dlight.cpu.test_sliding import random, windows
 from tests.dlight.cpu.test_window import depthwise, pool
 from tests.dlight.programs import HASWELL, SPR, built_here, scheduled
@@ -14,7 +15,8 @@ from tvm.dlight.cpu import Fallback, channel_windows
 from tvm.target import Target
 
 FORM = "or channels along vectors"
-CPUS = ["x86-64-v2", "haswell", "znver3", "skylake-avx512", "znver4"]
+CPUS = ["haswell", "znver4"]  # and those of the long run
+OTHERS = ["x86-64-v2", "znver3", "skylake-avx512"]
 # fewer elements than a vector, a row, a column, tiles that overlap, several strips
 SIZES = [(1, 1), (1, 2), (3, 3), (2, 5), (5, 3), (7, 7), (13, 14), (1, 40), (40, 1), (56, 29)]
 
@@ -44,9 +46,9 @@ def residual(channels: int, kernel: int, stride: int, pad: int, dilation: int) -
 @pytest.mark.parametrize(
     ("kernel", "stride", "pad", "dilation", "cpu"),
     [
-        *((3, 2, 1, 1, cpu) for cpu in CPUS),
-        (5, 1, 2, 1, "haswell"), (3, 1, 2, 2, "znver4"), (2, 3, 0, 1, "haswell"),
-        (7, 1, 3, 1, "haswell"), (7, 1, 3, 1, "znver4"),
+        *((3, 2, 1, 1, cpu) for cpu in CPUS), *(long(3, 2, 1, 1, cpu) for cpu in OTHERS),
+        (5, 1, 2, 1, "haswell"), (3, 1, 2, 2, "znver4"), long(2, 3, 0, 1, "haswell"),
+        long(7, 1, 3, 1, "haswell"), (7, 1, 3, 1, "znver4"),
     ],
 )  # fmt: skip
 def test_depthwise(kernel: int, stride: int, pad: int, dilation: int, cpu: str) -> None:
@@ -70,6 +72,7 @@ def test_depthwise(kernel: int, stride: int, pad: int, dilation: int, cpu: str) 
 
 @pytest.mark.cpu
 @pytest.mark.usefixtures("always")
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("cpu", ["haswell", "skylake-avx512"])
 @pytest.mark.parametrize(("kernel", "stride", "pad"), [(3, 2, 1), (2, 2, 0), (5, 1, 2)])
 def test_largest_of_a_window(kernel: int, stride: int, pad: int, cpu: str) -> None:
@@ -88,7 +91,8 @@ def test_largest_of_a_window(kernel: int, stride: int, pad: int, cpu: str) -> No
 
 @pytest.mark.cpu
 @pytest.mark.parametrize(("shape", "kernel", "stride"), [
-    ((1, 32, 14, 14), 5, 2), ((3, 32, 3, 5), 7, 1), ((1, 32, 56, 56), 3, 1), ((2, 32, 90, 80), 5, 1)
+    ((1, 32, 14, 14), 5, 2), long((3, 32, 3, 5), 7, 1), ((1, 32, 56, 56), 3, 1),
+    long((2, 32, 90, 80), 5, 1),
 ])  # fmt: skip
 def test_the_call_decides(shape: tuple[int, ...], kernel: int, stride: int) -> None:
     """Large planes go by rows, small ones by channels: one function does both."""
@@ -105,6 +109,7 @@ def test_the_call_decides(shape: tuple[int, ...], kernel: int, stride: int) -> N
 
 
 @pytest.mark.cpu
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("cpu", ["haswell", "skylake-avx512"])
 @pytest.mark.parametrize(("shape", "kernel", "stride"), [
     ((3, 33, 3, 5), 7, 1), ((1, 33, 14, 14), 5, 2), ((1, 33, 28, 40), 3, 1), ((2, 33, 1, 1), 3, 1),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tvm
-from tests.dlight.cpu.test_direct_any import CPUS
+from tests.covering import long
+from tests.dlight.cpu.test_direct_any import CPUS, OTHERS
 from tests.dlight.cpu.test_sliding import random, windows
 from tests.dlight.programs import HASWELL, SPR, built_here, scheduled
 from tvm import te, tir, topi
@@ -37,6 +38,7 @@ def conv(
     ("channels", "outs", "groups", "kernel", "stride", "pad", "dilation", "cpu"),
     [
         *((16, 16, 2, 3, stride, 1, 1, cpu) for cpu in CPUS for stride in (1, 2)),
+        *(long(16, 16, 2, 3, stride, 1, 1, cpu) for cpu in OTHERS for stride in (1, 2)),
         (6, 15, 3, 3, 1, 1, 1, "znver4"), (6, 15, 3, 3, 1, 0, 1, "haswell"),
         (8, 8, 2, 3, 1, 2, 2, "haswell"), (8, 8, 2, 5, 1, 2, 1, "znver4"),
         (8, 8, 2, 3, 3, 0, 1, "haswell"), (4, 8, 4, 3, 1, 1, 1, "znver4"),

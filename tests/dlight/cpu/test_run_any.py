@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tvm
-from tests.dlight.cpu.test_direct_any import CPUS, conv
+from tests.covering import long
+from tests.dlight.cpu.test_direct_any import CPUS, OTHERS, conv
 from tests.dlight.cpu.test_sliding import random
 from tests.dlight.programs import HASWELL, SPR, built_here, scheduled
 from tvm import te, tir, topi
@@ -31,8 +32,8 @@ def along(channels: int, outs: int) -> tir.PrimFunc:
 @pytest.mark.cpu
 @pytest.mark.parametrize(
     ("channels", "outs", "cpu"),
-    [*((40, 32, cpu) for cpu in CPUS), (33, 48, "haswell"), (33, 48, "znver4"),
-     (300, 16, "haswell"), (700, 80, "znver4")],
+    [*((40, 32, cpu) for cpu in CPUS), *(long(40, 32, cpu) for cpu in OTHERS),
+     (33, 48, "haswell"), long(33, 48, "znver4"), (300, 16, "haswell"), (700, 80, "znver4")],
 )  # fmt: skip
 def test_values(channels: int, outs: int, cpu: str) -> None:
     run = built_here(conv(channels, outs, 1, 1, 0), Conv2D(), cpu, FORM)

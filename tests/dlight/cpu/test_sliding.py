@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.covering import long
 from tests.dlight.cpu.test_window import depthwise, pool
 from tests.dlight.programs import HASWELL, SPR, scheduled
 from tvm import te, tir
@@ -48,7 +49,7 @@ def random(rng: np.random.Generator, *shape: int) -> np.ndarray:
 @pytest.mark.cpu
 @pytest.mark.parametrize(
     ("kernel", "stride", "pad", "dilation"),
-    [(3, 2, 1, 1), (5, 1, 2, 1), (3, 1, 2, 2), (2, 3, 0, 1), (7, 1, 3, 1), (5, 2, 2, 1)],
+    [(3, 2, 1, 1), (5, 1, 2, 1), (3, 1, 2, 2), (2, 3, 0, 1), long(7, 1, 3, 1), long(5, 2, 2, 1)],
 )
 def test_depthwise(kernel: int, stride: int, pad: int, dilation: int) -> None:
     n, h, w = (te.size_var(name) for name in "nhw")
@@ -149,7 +150,7 @@ def test_sums_of_few_rows_do_not_wait_for_one_another() -> None:
         assert [int(size) for buffer in made for size in buffer.shape] == [most, 16]
 
 
-@pytest.mark.parametrize(("h", "w"), [(1, 16), (2, 17), (7, 31), (9, 40), (15, 3)])
+@pytest.mark.parametrize(("h", "w"), [(1, 16), (2, 17), long(7, 31), long(9, 40), (15, 3)])
 def test_rows_with_a_border_are_read_in_place_where_a_window_fits_registers(h: int, w: int) -> None:
     n, height, width = (te.size_var(name) for name in "nhw")
     for kernel, pad in ((3, 1), (3, 0), (2, 1)):

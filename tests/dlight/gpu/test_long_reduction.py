@@ -5,6 +5,7 @@ import pytest
 
 import tvm
 from tests.backend.device import harness
+from tests.covering import long
 from tests.dlight.gpu.lowered import CUDA, scheduled
 from tests.dlight.programs import reduction
 from tvm import te, tir
@@ -28,7 +29,7 @@ def test_few_long_rows_are_shared_by_many_blocks() -> None:
     np.testing.assert_array_equal(on_the_shim(func, x), x.sum(1))
 
 
-@pytest.mark.parametrize("length", [1, 3001])
+@pytest.mark.parametrize("length", [long(1), 3001])
 def test_rows_of_a_length_that_is_not_known(length: int) -> None:
     n = te.var("n", "int64")
     a, k = te.placeholder((n,), name="A"), te.reduce_axis((0, n), "k")

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.covering import long
 from tests.dlight.gpu.lowered import ADRENO, check, scheduled
 from tests.dlight.gpu.workloads import product
 from tvm.dlight.gpu import Matmul
 
 
-@pytest.mark.parametrize(("n", "k"), [(256, 64), (40, 24), (5, 3)])
+@pytest.mark.parametrize(("n", "k"), [long(256, 64), long(40, 24), (5, 3)])
 def test_rows_are_packed_where_their_number_is_symbolic(n: int, k: int) -> None:
     func = product("n", n, k, batch=1, transposed=False)
     text = str(check(Matmul(), func, ADRENO, sizes={"n": 35}))

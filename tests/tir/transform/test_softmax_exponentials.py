@@ -80,6 +80,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.cpu
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("cpu", ["x86-64-v4", "haswell", "x86-64-v2"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("known", [True, False])

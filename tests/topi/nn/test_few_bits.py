@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.covering import long
 from tests.end_to_end.cpus import PLAIN
 from tvm.error import TVMError
 from tvm.runtime import tensor
@@ -57,7 +58,7 @@ def test_numbers_that_fit_are_kept() -> None:
 
 @pytest.mark.parametrize(("form", "cpu"), [
     *((form, "haswell") for form in FORMATS),
-    ("int4", PLAIN), ("float16", PLAIN), ("int4", "skylake-avx512"),
+    ("int4", PLAIN), long("float16", PLAIN), ("int4", "skylake-avx512"),
 ])  # fmt: skip
 def test_products(form: str, cpu: str) -> None:
     """One row and many; outputs that fill no block, inputs of several panels."""

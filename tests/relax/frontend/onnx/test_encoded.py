@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.covering import long
 from tests.relax.frontend.onnx.encoders import SOUNDS, SOURCES, pair, search
 from tests.relax.frontend.onnx.models import Array, run_onnx
 from tests.relax.frontend.onnx.test_beams import NAMES as _NAMES
@@ -39,7 +40,7 @@ def same(model: Any, *runs: dict[str, Array]) -> None:
 
 
 @pytest.mark.parametrize("form", [
-    {}, {"first": True}, {"first": True, "hidden": True}, {"length": "q"},
+    {}, long({"first": True}), {"first": True, "hidden": True}, long({"length": "q"}),
 ])  # fmt: skip
 def test_texts_of_texts(form: dict[str, Any]) -> None:
     """One program for sources of any size, whose first tokens may be padding."""

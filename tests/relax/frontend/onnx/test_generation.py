@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.covering import long
 from tests.relax.frontend.onnx.decoders import LONGER, PROMPTS, decoder, search
 from tests.relax.frontend.onnx.models import Array, check_sizes, run_onnx
 from tvm.error import OpAttributeInvalid, OpAttributeRequired
@@ -61,7 +62,7 @@ def test_what_changes_scores(more: dict[str, Array], attrs: dict[str, Any]) -> N
     same(run_onnx(model, given)[0], interpreted(model, given))
 
 
-@pytest.mark.parametrize("attrs", [{"temperature": 2.0}, {"min_tokens_to_keep": 1}])
+@pytest.mark.parametrize("attrs", [long({"temperature": 2.0}), {"min_tokens_to_keep": 1}])
 def test_of_one_token_that_is_left_nothing_is_drawn(attrs: dict[str, Any]) -> None:
     given = {"input_ids": PROMPTS, "max_length": LENGTH}
     model = model_of("Sampling", given, top_p=1e-6, **attrs)

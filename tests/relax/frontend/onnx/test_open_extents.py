@@ -35,6 +35,7 @@ def check_pictures(
     check_sizes(make_model(nodes, runs[0], outputs, weights, opset, shapes), runs, 1e-4)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("way", ["SAME_UPPER", "SAME_LOWER"])
 @pytest.mark.parametrize("stride", [1, 2, 3])
 def test_padding_to_the_same(way: str, stride: int) -> None:

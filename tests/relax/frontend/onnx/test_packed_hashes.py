@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from tests.covering import long
 from tests.relax.frontend.onnx.models import Array, check_sizes, make_model
 from tvm.error import OpAttributeInvalid
 from tvm.relax.frontend.onnx import from_onnx
@@ -45,7 +46,8 @@ def model_of(inputs: dict[str, Array], outputs: list[str], **attrs: Any) -> Any:
 
 
 @pytest.mark.parametrize(("names", "count"), [
-    ((), 2), (("past", "offsets"), 2), (("end",), 2), (("past", "segments"), 3), (NAMES[4:], 4),
+    ((), 2), long(("past", "offsets"), 2), long(("end",), 2), (("past", "segments"), 3),
+    (NAMES[4:], 4),
 ])  # fmt: skip
 def test_texts(names: tuple[str, ...], count: int) -> None:
     runs = [given([4, 1, 6], names), given([2], names)]

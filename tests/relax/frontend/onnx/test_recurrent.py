@@ -44,6 +44,7 @@ def run(
     check(model, arrays, rtol=1e-4)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("op", GATES)
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("full", [False, True])
@@ -73,6 +74,7 @@ OPEN = [
 ]  # fmt: skip
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("way", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize(("op", "attrs"), OPEN)
 def test_steps_that_are_an_extent(op: str, attrs: dict[str, Any], way: str) -> None:

@@ -60,6 +60,7 @@ def compared(model: Any, arrays: dict[str, Any], **options: Any) -> None:
         np.testing.assert_allclose(have, want, rtol=0, atol=1e-6)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize(("hidden", "batch"), [(16, 1), (5, 1), (20, 6)])
 def test_hidden_sizes(dtype: str, hidden: int, batch: int) -> None:

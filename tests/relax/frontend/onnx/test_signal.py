@@ -9,6 +9,7 @@ import pytest
 from onnx import helper
 
 import tvm
+from tests.covering import long
 from tests.relax.frontend.onnx.models import Array, check, check_sizes, make_model, run_compiled
 from tvm import relax
 from tvm.error import OpAttributeInvalid, ShapeError
@@ -36,7 +37,7 @@ def _complex(pairs: Array) -> Array:
     return pairs[..., 0] + 1j * pairs[..., 1]
 
 
-@pytest.mark.parametrize("n", [1, 6, 128, 360, 1024, 139])
+@pytest.mark.parametrize("n", [1, 6, 128, long(360), long(1024), 139])
 def test_lengths_that_are_small_composite_or_prime(n: int) -> None:
     """One product up to 128, parts beyond it, sums one by one for a long prime."""
     x = RNG.standard_normal((2, n, 2)).astype("float32")

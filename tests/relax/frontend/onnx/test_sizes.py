@@ -41,6 +41,7 @@ def run(
     check_sizes(model, runs, rtol)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("op", ["Conv", "MaxPool", "AveragePool"])
 @pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
 def test_same_padding_of_symbolic_extents(op: str, mode: str) -> None:
@@ -55,6 +56,7 @@ def test_same_padding_of_steps_of_one() -> None:
     run(nodes, ["n", 3, "h"], [(1, 3, 7), (2, 3, 1)], w=floats(4, 3, 4))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
 @pytest.mark.parametrize(
     ("kernel", "stride", "pads"), [(1, 2, [0, 0]), (2, 2, [1, 1]), (3, 3, [0, 1])]
@@ -140,6 +142,7 @@ def test_the_last_of_equal_elements() -> None:
 SCALES = ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("how", SCALES)
 def test_resizing_by_a_broken_scale(mode: str, how: str) -> None:
@@ -283,6 +286,7 @@ def test_branches_of_different_ranks() -> None:
     run(nodes, ["m", "n"], [(1, 3), (2, 3)], first=I64([0]), one=I64([1]), last=I64([-1]))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("op", "options"), [
     ("MaxPool", {}), ("AveragePool", {}), ("AveragePool", {"count_include_pad": 1}),
 ])  # fmt: skip
@@ -305,6 +309,7 @@ POOLS = [("MaxPool", {}), ("AveragePool", {}), ("AveragePool", {"count_include_p
          ("LpPool", {})]  # fmt: skip
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("op", "options"), POOLS)
 @pytest.mark.parametrize("strides", [[2, 2], [3, 1], [1, 3]])
 def test_pools_over_planes_smaller_than_their_window(op: str, options: Any, strides: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.covering import long
 from tests.serve import small_models
 from tvm.error import TVMError
 from tvm.relax.frontend.nn.llm.models.config import config_of
@@ -118,7 +119,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
             Grouped(Files(changed), given).array("a.weight")
 
 
-@pytest.mark.parametrize("method", ["awq", "gptq"])
+@pytest.mark.parametrize("method", [long("awq"), "gptq"])
 def test_a_model_multiplies_by_the_numbers_of_its_files(method: str, tmp_path: Path) -> None:
     """Heads and tables, which such models keep in floats, are rounded; the rest is as it was."""
     config = {**small_models.CONFIGS["llama"], "intermediate_size": 64,
