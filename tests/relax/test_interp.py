@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tvm import relax, te, tir
-from tvm.error import DTypeError, ShapeError, TVMError
+from tvm.error import BoundsError, DTypeError, ShapeError, TVMError
 from tvm.ffi import register_global_func
 from tvm.relax import interp, op
 from tvm.relax.interp import AssertionFailed, Interpreter
@@ -231,3 +231,13 @@ def test_registered_functions_write_into_results_and_operands() -> None:
 
     x = np.arange(3, dtype="float32")
     np.testing.assert_array_equal(interp.run(main, x), 2 * x + 1)
+
+
+@pytest.mark.parametrize("make", [
+    lambda i: op.take(X, i, 0), lambda i: op.gather_elements(X, i, 0),
+    lambda i: op.scatter_elements(X, i, X, 0), lambda i: op.index_tensor(X, [i]),
+])  # fmt: skip
+def test_indices_outside_are_told_as_compiled_programs_do(make: Any) -> None:
+    places = relax.const(np.full((3, 2), 7, "int64"))
+    with pytest.raises(BoundsError, match=r"an index of relax\.\w+\n  found: index 7"):
+        interp.run(build(make(places)).get(), DATA)

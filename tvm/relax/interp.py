@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tvm.error import DTypeError, ShapeError, TVMError, message
+from tvm.error import BoundsError, DTypeError, ShapeError, TVMError, message
 from tvm.ffi.registry import get_global_func
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
@@ -254,8 +254,15 @@ class _Frame:
         reference: Callable[[Call, list[Value]], Value] | None = op.get_attr("FReference")
         if reference is None:
             raise TVMError(f"interp: operator {op.name} has no meaning in numpy")
-        with np.errstate(all="ignore"):
-            result = reference(call, [self.eval(arg) for arg in call.args])
+        values = [self.eval(arg) for arg in call.args]
+        try:
+            with np.errstate(all="ignore"):
+                result = reference(call, values)
+        except IndexError as error:
+            if isinstance(error, TVMError):
+                raise
+            asked = f"interp: an index of {op.name}"
+            raise BoundsError(message(asked, found=str(error))) from error  # numpy's words
         return _typed(result, call.struct_info_)
 
     def apply(self, callee: RelaxExpr, args: list[Value]) -> Value:
