@@ -108,9 +108,10 @@ def test_a_scalar_sum_is_vectorised() -> None:
         "x86_64-linux-gnu", "haswell"))  # fmt: skip
 
 
-@pytest.mark.parametrize("all_", [True, False])
-def test_the_same_numbers(all_: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("all_", "long"), [(True, 0), (False, 0), (False, 1 << 30)])
+def test_the_same_numbers(all_: bool, long: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TVM_CACHE", "0")
+    monkeypatch.setattr(passes, "LONG", long)
     asked = []
     monkeypatch.setattr(passes, "wants_all", lambda text: asked.append(text) or all_)
     run = tvm.compile(vectors_within_scalar_loops, target="llvm")
@@ -120,3 +121,31 @@ def test_the_same_numbers(all_: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     run(a, got, 64)
     np.testing.assert_array_equal(got, expected)
     assert asked
+
+
+@pytest.mark.parametrize("long", [0, 1 << 30])
+def test_long_texts_are_unrolled_where_they_ask(
+    long: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passes, "LONG", long)
+    asked = """define void @f(ptr %p) {
+entry:
+  br label %"for.i"
+"for.i":
+  %i = phi i64 [ 0, %entry ], [ %j, %"for.i" ]
+  %q = getelementptr <8 x float>, ptr %p, i64 %i
+  %x = load <8 x float>, ptr %q
+  %y = fmul <8 x float> %x, %x
+  store <8 x float> %y, ptr %q
+  %j = add nuw nsw i64 %i, 1
+  %more = icmp ult i64 %j, 64
+  br i1 %more, label %"for.i", label %"end.i", !llvm.loop !0
+"end.i":
+  ret void
+}
+!0 = distinct !{!0, !1}
+!1 = !{!"llvm.loop.unroll.count", i32 2}
+"""
+    machine = jit.Machine("x86_64-linux-gnu", "haswell")
+    stores = jit.emit_optimized_text(asked, machine).count("store <8 x float>")
+    assert stores == 2

@@ -13,6 +13,7 @@ from tests.dlight.programs import HASWELL, SPR, built_here, scheduled
 from tvm import te, tir, topi
 from tvm.dlight.cpu import Conv2D, run_any
 from tvm.target import Target
+from tvm.tir.analysis.kernel_form import kernel_form
 
 FORM = "runs of any length in the fewest steps"
 # of images, height and width: one place, some images at a time, a part of one, panels
@@ -20,13 +21,14 @@ SIZES = [(1, 1, 1), (3, 1, 2), (5, 3, 5), (1, 7, 7), (2, 13, 14), (1, 1, 61), (1
          (2, 30, 29), (1, 0, 4), (0, 3, 3)]  # fmt: skip
 
 
-def along(channels: int, outs: int) -> tir.PrimFunc:
+def along(channels: int, outs: int, index: str = "int32") -> tir.PrimFunc:
     """One of one dimension, without anything behind it."""
-    n, w = te.size_var("n"), te.size_var("w")
+    n, w = te.size_var("n", index), te.size_var("w", index)
     x = te.placeholder((n, channels, w), name="X")
     weights = te.placeholder((outs, channels, 1), name="W")
     y = topi.nn.conv1d_ncw(x, weights, 1, 0, 1)
-    return te.create_prim_func([x, weights, y]).with_attr("layout_free_buffers", [1])
+    func = te.create_prim_func([x, weights, y], index_dtype_override=index)
+    return func.with_attr("layout_free_buffers", [1])
 
 
 @pytest.mark.cpu
@@ -83,3 +85,17 @@ def test_others_go_by_panels(channels: int, outs: int, free: bool, taken: bool) 
     with SPR:
         made = tvm.dlight.ApplyDefaultSchedule(Conv2D())(tvm.IRModule({"main": func}))
     assert (FORM in str(made["main"].attrs["schedule_reason"])) is taken
+
+
+def test_numbers_of_filters_are_sizes() -> None:
+    """Kernels that differ in them are one: which panel is fetched next is said outside of loops."""
+    with HASWELL:
+        schedule = tvm.dlight.ApplyDefaultSchedule(Conv2D())
+        made = [schedule(tvm.IRModule({"main": along(240, outs, "int64")}))["main"]
+                for outs in (240, 480)]  # fmt: skip
+    # without what comes before: how weights are packed
+    first, second = (kernel_form(func.with_body(func.body.block.body[1])) for func in made)
+    assert first is not None
+    assert second is not None
+    assert first.tokens == second.tokens
+    assert first.sizes != second.sizes

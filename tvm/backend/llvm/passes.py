@@ -1,9 +1,11 @@
-"""LLVM's passes over a module: all that it has for this level, or the first half of them.
+"""LLVM's passes over a module: all that it has for this level, the first half of them, or a few.
 
 LLVM simplifies functions, then vectorises and unrolls their loops, then simplifies what came of it.
 Schedules have said already which loops are vectors: where all innermost loops of a text hold some,
-the vectorisers find nothing, and what tidies behind them takes as long as the first half. Code for
-GPUs wants its functions inlined, and has all passes.
+the vectorisers find nothing, and what tidies behind them takes as long as the first half. A long
+text of that kind is unrolled code, whose values are written once: one walk that puts memory in
+registers and one that combines instructions leave little to the others, which take four times as
+long. Code for GPUs wants its functions inlined, and has all passes.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from typing import Any, Final
 
 from .machine import Machine, binding
 
+LONG: Final = 100_000  # characters; the networks of `benchmarks.llvm_passes` run as fast with a few
+_ASKS: Final = "llvm.loop.unroll.count"  # some loop does
 _NOT_CPUS: Final = ("nvptx", "amdgcn", "spirv", "wasm")
 _HEAD: Final = r'^"?(?P<head>for\.[^":\n]+)"?:$'
 _BACK: Final = r', label %"?(?P<back>for\.[^",\n]+)"?, label %"?end\.'
@@ -37,15 +41,26 @@ def run_passes(module: Any, text: str, target: Any, machine: Machine) -> None:
     whole.add_always_inliner_pass()
     whole.add_global_dead_code_eliminate_pass()
     whole.run(module, builder)
-    simplify = builder.getFunctionPassManager()
+    few = len(text) > LONG
+    simplify = _few() if few else builder.getFunctionPassManager()
     unroll = llvm.create_new_function_pass_manager()
-    unroll.add_loop_unroll_pass()  # in part, or by the count that a loop asks for
-    unroll.add_instruction_combine_pass()
-    unroll.add_simplify_cfg_pass()
+    if not few or _ASKS in text:
+        unroll.add_loop_unroll_pass()  # in part, or by the count that a loop asks for
+        unroll.add_instruction_combine_pass()
+        unroll.add_simplify_cfg_pass()
     for function in module.functions:
         if not function.is_declaration:
             simplify.run(function, builder)
             unroll.run(function, builder)
+
+
+def _few() -> Any:
+    """What long texts get."""
+    passes = binding().create_new_function_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    return passes
 
 
 def wants_all(text: str) -> bool:

@@ -186,7 +186,10 @@ class RunAny(Turned):
         scope.add(self._copied(first, some, start, length, pitch))
         number, inner = self._var("b"), Scope()
         jb = inner.let("block", block + number)
-        inner.add(one_of(cut.tile, self.sizes, lambda size: self._sums(size, jb, places, pitch)))
+        after = inner.let("after", Min(jb + 1, self._int(self.blocks - 1)))
+        inner.add(one_of(
+            cut.tile, self.sizes, lambda size: self._sums(size, jb, after, places, pitch)
+        ))  # fmt: skip
         image, v, back = self._var("n"), self._var("v"), Scope()
         at = digits_of(back, first + image, self.outer)
         back.add(For(v, 0, self.vectors, ForKind.SERIAL, self.turned_back(
@@ -259,8 +262,10 @@ class RunAny(Turned):
     def _zeros(self) -> dict[Var, PrimExpr]:
         return {iv.var: self._int(0) for iv in self.once}
 
-    def _sums(self, size: int, jb: Var, places: PrimExpr, pitch: PrimExpr) -> Stmt:
-        """The sums of all places for a block of filters, in tiles of one size."""
+    def _sums(
+        self, size: int, jb: Var, after: Var, places: PrimExpr, pitch: PrimExpr
+    ) -> Stmt:
+        """The sums of all places for a block of filters before another, in tiles of one size."""
         number, scope, lanes = self._var("t"), Scope(), self.lanes
         x = scope.let("x", Max(Min(number * size, places - size), self._int(0)))
         init, store = self.node.init, self.node.body
@@ -290,7 +295,7 @@ class RunAny(Turned):
 
         # meanwhile a line of the next panel comes nearer, at each step; the tiles take it in turns
         line = deep * self.lanes + number % self.vectors * (self.depth * self.lanes)
-        ahead = self._fetched(Min(jb + 1, self._int(self.blocks - 1)), line)
+        ahead = self._fetched(after, line)
         scope.add(SeqStmt([
             each(lambda i, v, lane: BufferStore(self.sums, init.value, held(i, v, lane))),
             For(deep, 0, self.depth, ForKind.SERIAL, SeqStmt.flatten([ahead, each(add)])),
