@@ -47,6 +47,8 @@ HOMES: dict[str, list[str]] = {
     "relax.op.": ["tvm.driver.relax_by_name"],
     "relax.transform.": ["tvm.driver.relax_by_name"],
     "relax.run.": ["tvm.relax.op.base", "tvm.relax.op.set"],
+    "relay.collage.": ["tvm.relay.collage.collage"],
+    "tvm.relay.collage.": ["tvm.relay.collage.collage"],
     "relay.run.": ["tvm.relay.op.sparse"],
     "relay.tec.": ["tvm.relay.backend.lower_te"],
     "relay.vm.": ["tvm.relay.backend.vm_executable"],

@@ -69,6 +69,7 @@ _BOOLS: Final = (
 _INTS: Final = (
     "relay.FuseOps.max_depth", "relay.fallback_device_type",
     "relay.backend.use_meta_schedule_dispatch",
+    "relay.collage.byoc_max_depth", "relay.collage.tvm_max_depth",
     "relax.FuseOps.max_depth", "relax.fallback_device_type", "tir.lwp_max_depth",
     "tir.lwp_min_height", "tir.vtcm_capacity",
 )  # fmt: skip
@@ -77,7 +78,7 @@ _STRINGS: Final = (
     "cuda.kernels_output_dir", "relay.backend.tir_converter", "tir.usmp.algorithm",
     "tir.usmp.custom_algorithm",
 )  # fmt: skip
-_LISTS: Final = ("tir.add_lower_pass",)
+_LISTS: Final = ("relay.collage.byoc_fusion_style", "tir.add_lower_pass")
 
 KEYS: Final[dict[str, str]] = {
     **dict.fromkeys(_BOOLS, "bool"),

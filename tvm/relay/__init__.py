@@ -92,6 +92,7 @@ from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
 _HOMES = {
     "Prelude": "tvm.relay.prelude:Prelude",
     "build_config": "tvm.relay.transform.function_pass:build_config",
+    "collage": "tvm.relay.collage",
     "contrib": "tvm.relay.op.contrib",
     "build": "tvm.relay.build_module:build",
     "optimize": "tvm.relay.build_module:optimize",

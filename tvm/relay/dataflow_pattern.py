@@ -780,6 +780,12 @@ def _inside(found: Matcher, root: RelaxExpr) -> set[int]:
     return inside
 
 
+def match_inside(pattern: DFPattern, expr: RelaxExpr) -> set[int] | None:
+    """The addresses of what would be the body of a match's function; None where nothing fits."""
+    found = Matcher()
+    return _inside(found, expr) if found.match(pattern, expr) else None
+
+
 def _closed(
     inside: set[int], matched: set[int], root: RelaxExpr, users: Mapping[int, list[RelaxExpr]]
 ) -> bool:

@@ -274,6 +274,10 @@ KINDS: Final[dict[str, TargetKind]] = {
         ),
         TargetKind("ext_dev", EXT_DEV, (), ""),
         TargetKind("hybrid", CPU, (), ""),
+        TargetKind("ccompiler", CPU, (), "header:string"),  # Relay's partners by way of C
+        TargetKind(
+            "example_target_hook", CPU, (), "example_attribute:int", {"example_attribute": 0}
+        ),
         TargetKind("composite", CPU, (), "devices:targets"),
         TargetKind("test", CPU, (), "", features={"is_test": True}),
     )

@@ -1,5 +1,7 @@
 """Passes over Relay."""
 
+from tvm.support.lazy import lazy_names
+
 from . import flexible_shape as flexible_shape
 from . import infer_layout_utils as infer_layout_utils
 from . import mixed_precision as mixed_precision
@@ -78,3 +80,7 @@ from .to_mixed_precision import ToMixedPrecision as ToMixedPrecision
 from .to_sparse import Conv2dToSparse as Conv2dToSparse
 from .to_sparse import Conv2dToSparse2 as Conv2dToSparse2
 from .to_sparse import DenseToSparse as DenseToSparse
+
+# It stands on passes of this package.
+_HOMES = {"CollagePartition": "tvm.relay.collage.partitioner:CollagePartition"}
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -26,7 +26,7 @@ from .function_pass import expr_pass
 @expr_pass("CapturePostDfsIndexInSpans", opt_level=0)
 def CapturePostDfsIndexInSpans(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """The function whose expressions have spans that say where they stand."""
-    order = list(post_order(func, parts_of=_parts))
+    order = list(post_order(func, parts_of=parts_by_index))
     index = {id(expr): at for at, expr in enumerate(order)}
     parents = _dominators(order, index)
     source = SourceName("index")
@@ -43,7 +43,7 @@ def CapturePostDfsIndexInSpans(func: RelaxExpr, mod: IRModule, ctx: PassContext)
     return transform(func, rule)
 
 
-def _parts(expr: RelaxExpr) -> Parts:
+def parts_by_index(expr: RelaxExpr) -> Parts:
     """Parts in the order of the index: a bound value stands before its variable."""
     return (expr.value, expr.var, expr.body) if isinstance(expr, Let) else children(expr)
 

@@ -3,8 +3,7 @@
 import tvm.relay.transform as _home
 from tvm.support.lazy import lazy_names
 
-_HOMES = {
-    name: f"tvm.relay.transform:{name}" for name in vars(_home) if not name.startswith("_")
-}
+_NAMES = [*vars(_home), *_home._HOMES]
+_HOMES = {name: f"tvm.relay.transform:{name}" for name in _NAMES if not name.startswith("_")}
 
 __getattr__ = lazy_names(__name__, _HOMES)
