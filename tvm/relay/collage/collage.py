@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-import tvm
 from tvm.error import InternalError, message
 from tvm.ffi.registry import register_global_func
 from tvm.ir.expr import RelaxExpr
@@ -18,6 +17,8 @@ from tvm.relay.op.contrib.register import get_pattern_table
 from tvm.relay.transform.function_pass import expr_pass
 from tvm.relay.ty import TensorType
 from tvm.runtime import device as device_of
+from tvm.runtime import tensor as array_of
+from tvm.runtime.vm import VirtualMachine
 
 from .cost_estimator import CostEstimator as CostEstimator
 from .cost_estimator import CustomCostEstimator as CustomCostEstimator
@@ -41,7 +42,7 @@ def arg_for(arg_type: Any, device: Any) -> Any:
         data = np.zeros(shape, arg_type.dtype)
     else:
         data = np.asarray(np.random.default_rng(0).normal(size=shape)).astype(arg_type.dtype)
-    return tvm.runtime.tensor(data, device)
+    return array_of(data, device)
 
 
 def vm_estimate_seconds(device: Any, the_vm: Any, func_name: str, args: Any) -> float:
@@ -66,7 +67,7 @@ def estimate_seconds(mod: IRModule, target: Any) -> float:
     except (RuntimeError, ValueError) as reason:
         print(f"Unable to compile: {reason}")
         return float("inf")
-    the_vm = tvm.runtime.vm.VirtualMachine(exe, device)
+    the_vm = VirtualMachine(exe, device)
     main = mod["main"]
     assert isinstance(main, Function), "main is a function of Relay"
     args = {p.name_hint: arg_for(p.checked_type, device) for p in main.params}
