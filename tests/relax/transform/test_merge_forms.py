@@ -13,6 +13,7 @@ from tvm.relax.transform.merge_forms import MergeForms
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
+from tvm.tir.analysis.kernel_form import GRAIN
 from tvm.tir.function import PrimFunc
 
 
@@ -25,7 +26,9 @@ def kernels(mod: IRModule) -> list[str]:
     return sorted(v.name_hint for v, f in mod.functions.items() if isinstance(f, PrimFunc))
 
 
-def planes(channels: int, last: int, lanes: int = 4, memory: int = 8) -> PrimFunc:
+def planes(
+    channels: int, last: int, lanes: int = 4, memory: int = 8, grain: int = 1
+) -> PrimFunc:
     """The sum of the first `last` of `channels` planes, in vectors."""
 
     @T.prim_func(private=True, check_well_formed=False)
@@ -34,7 +37,7 @@ def planes(channels: int, last: int, lanes: int = 4, memory: int = 8) -> PrimFun
         X = T.match_buffer(x, (T.int64(channels), n, T.int64(8)))
         Y = T.match_buffer(y, (n, T.int64(8)))
         row = T.alloc_buffer((T.int64(memory),), "float32")
-        for i in range(n):
+        for i in T.parallel(n, annotations={GRAIN: grain}):
             for v in T.vectorized(lanes):
                 Y[i, v] = T.float32(0)
         for c in range(T.int64(last)):
@@ -108,6 +111,17 @@ def test_memory_is_that_of_the_largest() -> None:
     assert kernels(new) == ["kernel0", "kernel1"]
     assert "T.alloc_buffer((T.int64(64),))" in new["kernel0"].script()
     assert "T.alloc_buffer((T.int64(16),))" in new["kernel1"].script()
+    same_results(mod, 6, 12, 24, 48)
+
+
+def test_tasks_are_as_short_as_the_shortest() -> None:
+    """But none are shorter than half of what a kernel wants."""
+    mod = graph((6, 5, 4, 8, 5), (12, 11, 4, 8, 3), (24, 23, 4, 8, 2), (48, 47, 4, 8, 1))
+    new = MergeForms()(mod)
+    assert kernels(new) == ["kernel0", "kernel2"]
+    assert [f'"{GRAIN}": {n}' in new[f"kernel{k}"].script() for k, n in ((0, 3), (2, 1))] == [
+        True, True,
+    ]  # fmt: skip
     same_results(mod, 6, 12, 24, 48)
 
 

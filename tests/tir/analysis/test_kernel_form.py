@@ -7,7 +7,7 @@ import pytest
 from tvm import tir
 from tvm.ir import structural_equal
 from tvm.script import tir as T
-from tvm.tir.analysis.kernel_form import WithSizes, kernel_form
+from tvm.tir.analysis.kernel_form import GRAIN, WithSizes, kernel_form
 from tvm.tir.function import PrimFunc
 
 pytestmark = pytest.mark.pure
@@ -15,13 +15,16 @@ pytestmark = pytest.mark.pure
 
 def kernel(
     *, channels: int = 6, inner: int = 8, lanes: int = 4, scratch: int = 16, divisor: int = 3,
-    shift: int = 1, first: int = 2, rounds: int = 5,
+    shift: int = 1, first: int = 2, rounds: int = 5, grain: int = 0,
 ) -> PrimFunc:  # fmt: skip
+    notes = {GRAIN: grain} if grain else {}
+
+
     @T.prim_func(private=True, check_well_formed=False)
     def func(x: T.handle, n: T.int64):
         X = T.match_buffer(x, (T.int64(channels), n, T.int64(inner)))
         memory = T.alloc_buffer((T.int64(scratch),), "float32")
-        for c in T.parallel(T.int64(channels) + n // T.int64(first)):
+        for c in T.parallel(T.int64(channels) + n // T.int64(first), annotations=notes):
             for i in range(n // T.int64(divisor)):
                 memory[T.shift_left(i, T.int64(shift))] = T.float32(0)
                 for _ in range(T.int64(rounds)):
@@ -57,7 +60,18 @@ def test_memory_is_told_apart() -> None:
     assert form is not None
     assert other is not None
     assert form.tokens == other.tokens
-    assert (form.of_memory(), other.of_memory()) == ((16,), (32,))
+    assert (form.rough(), other.rough()) == ((16,), (32,))
+
+
+def test_rounds_that_are_worth_a_task_are_told_apart() -> None:
+    one, other = kernel(grain=6), kernel(grain=3)
+    form, same = kernel_form(one), kernel_form(other)
+    assert form is not None
+    assert same is not None
+    assert form.tokens == same.tokens
+    (number,) = form.rounds
+    assert (form.sizes[number], same.sizes[number]) == (6, 3)
+    assert structural_equal(WithSizes({number: 3}).replaced(one), other)
 
 
 def test_names_and_reasons_do_not_count() -> None:

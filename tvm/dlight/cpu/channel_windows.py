@@ -271,8 +271,7 @@ class ChannelWindows(TurnedRuns):
             return For(task, 0, total, ForKind.SERIAL, inner)
         bits, work = self.store.buffer.dtype.bits, 2.0 * self.taps * self.lanes * TYPICAL
         grain = math.ceil(MIN_US / max(flops_us(self.cpu, work, bits), 1e-3))
-        notes = {GRAIN: grain} if grain > 1 else {}
-        return For(task, 0, total, ForKind.PARALLEL, inner, annotations=notes)
+        return For(task, 0, total, ForKind.PARALLEL, inner, annotations={GRAIN: grain})
 
     def _places(self, c: Chosen) -> Stmt:
         """Where the elements of some rows of the plane go; those past its end to the last place."""

@@ -297,8 +297,7 @@ class AnySize:
             return For(task, 0, total, ForKind.SERIAL, inner)
         work = 2.0 * self.outs * self.steps * self.most
         grain = math.ceil(MIN_US / max(flops_us(self.cpu, work, self.bits), 1e-3))
-        notes = {GRAIN: grain} if grain > 1 else {}
-        return For(task, 0, total, ForKind.PARALLEL, inner, annotations=notes)
+        return For(task, 0, total, ForKind.PARALLEL, inner, annotations={GRAIN: grain})
 
     def _memory(self) -> dict[str, Buffer]:
         """The buffers of a panel, padded for vectors that reach past the end."""

@@ -61,7 +61,7 @@ def MergeForms(mod: IRModule, ctx: PassContext) -> IRModule:
             alike.setdefault(form.tokens, []).append(_Kernel(var, func, form))
     merged: dict[str, _Merged] = {}
     changed: dict[GlobalVar, BaseFunc] = {}
-    for group in [part for found in alike.values() for part in _of_similar_memory(found)]:
+    for group in [part for found in alike.values() for part in _alike(found)]:
         found = _merged(group) if len(group) > 1 else None
         if found is not None:
             first = group[0].var
@@ -121,35 +121,38 @@ class _Calls(PyExprVisitor):
         self.others.add(op.name_hint)
 
 
-def _of_similar_memory(group: Sequence[_Kernel]) -> list[list[_Kernel]]:
+def _alike(group: Sequence[_Kernel]) -> list[list[_Kernel]]:
     """Parts of a group in which no kernel gets more than twice the memory that it wants.
 
     Its rows lie further apart then, and with twice the distance the caches keep as many of them.
+    Nor are its tasks shorter than half of what it wants.
     """
-    parts: list[tuple[Sizes, list[int]]] = []
-    wanted = [kernel.form.of_memory() for kernel in group]
+    parts: list[list[int]] = []
+    wanted = [kernel.form.rough() for kernel in group]
     for number in sorted(range(len(group)), key=wanted.__getitem__):
-        own = wanted[number]
-        part = next(
-            (p for least, p in parts if all(a <= 2 * b for a, b in zip(own, least))), None
-        )
-        if part is None:
-            parts.append((own, [number]))
+        for part in parts:
+            columns = zip(*[wanted[one] for one in (*part, number)])
+            if all(max(column) <= 2 * min(column) for column in columns):
+                part.append(number)
+                break
         else:
-            part.append(number)
-    return [[group[number] for number in sorted(part)] for _, part in parts]
+            parts.append([number])
+    return [[group[number] for number in sorted(part)] for part in parts]
 
 
 def _merged(group: Sequence[_Kernel]) -> tuple[PrimFunc, list[Sizes]] | None:
     """The kernel that stands for all of a form, and what each call of theirs tells it."""
     params: list[tuple[e.Var, Sizes]] = []
-    values: dict[int, PrimExpr] = {}
+    values: dict[int, PrimExpr | int] = {}
     first = group[0]
     for number, column in enumerate(zip(*[kernel.form.sizes for kernel in group])):
         if len(set(column)) < 2:
             continue
         if number in first.form.memory:
             values[number] = e.IntImm(e.INT64, max(column))
+            continue
+        if number in first.form.rounds:
+            values[number] = min(column)
             continue
         made = [_in_terms_of(var, known, column) for var, known in params]
         value = next((one for one in made if one is not None), None)

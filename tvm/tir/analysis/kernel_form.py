@@ -8,7 +8,7 @@ register: the extent of a loop around others, the outermost of a parameter, a nu
 None are what decides how fast tiles go: whatever stands within innermost loops, vectors and what is
 unrolled, how far apart rows lie, divisors within loops, operands of intrinsics. (With the channels
 that a product sums up as a size, ResNet-18 would run for 4 % longer.) Sizes of a kernel's own
-memory are told apart.
+memory are told apart, and how many rounds of a parallel loop are worth a task.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tvm.tir.children import statements
 from tvm.tir.function import PrimFunc
 from tvm.tir.op import arith as ops
 
+GRAIN: Final = "parallel_grain"  # annotation of a loop: iterations that are worth a task
 _CHOICES: Final = ("tir.if_then_else", "tir.likely")
 _TILES: Final = (s.ForKind.VECTORIZED, s.ForKind.UNROLLED)
 _SAID: Final = "schedule_reason"  # for people
@@ -36,6 +37,7 @@ _TOP: Final = 1  # outside of loops
 _LOOP: Final = 2
 _OUTER: Final = 3  # of extents: the outermost that is a number above one
 _OWN: Final = 4  # memory of the kernel: how much there is of it
+_WORTH: Final = 5  # of a task: how many rounds
 
 Token = object
 Part = tuple[str, Any, int]  # a field, its value, and what its integers are
@@ -45,15 +47,17 @@ class KernelForm(NamedTuple):
     """The form of a kernel, equal for kernels of one form, and its sizes in their order.
 
     `memory` has the numbers of those that say how much memory the kernel has: more does no harm.
+    `rounds` has those that say how many rounds of a loop are worth a task: half as many are, too.
     """
 
     tokens: tuple[Token, ...]
     sizes: tuple[int, ...]
     memory: frozenset[int] = frozenset()
+    rounds: frozenset[int] = frozenset()
 
-    def of_memory(self) -> tuple[int, ...]:
-        """The sizes that say how much memory the kernel has."""
-        return tuple([self.sizes[number] for number in sorted(self.memory)])
+    def rough(self) -> tuple[int, ...]:
+        """The sizes that need not be quite those of the kernel."""
+        return tuple([self.sizes[number] for number in sorted(self.memory | self.rounds)])
 
 
 def kernel_form(func: PrimFunc) -> KernelForm | None:
@@ -61,6 +65,7 @@ def kernel_form(func: PrimFunc) -> KernelForm | None:
     tokens: list[Token] = []
     sizes: list[int] = []
     memory: set[int] = set()
+    rounds: set[int] = set()
     # variables and buffers, by the order in which they come; a loop's variable is a new one even
     # where another loop has the same
     known: dict[int, int] = {}
@@ -96,21 +101,25 @@ def kernel_form(func: PrimFunc) -> KernelForm | None:
         elif isinstance(item, Mapping):
             tokens += ("{", len(item))
             for key, value in list(item.items())[::-1]:
-                stack += ((value, place), (key, place))
+                stack += ((value, _WORTH if key == GRAIN else place), (key, place))
         elif isinstance(item, Sequence) and not isinstance(item, str):
             tokens += ("(", len(item))
             stack += list(zip(item, _places_in(item, place)))[::-1]
         elif is_tensor_class(kind):
             return None
+        elif place == _WORTH and kind is int:
+            rounds.add(len(sizes))
+            tokens.append("rounds")
+            sizes.append(item)
         else:
             tokens += (kind, repr(item) if kind is float else item)
-    return KernelForm(tuple(tokens), tuple(sizes), frozenset(memory))
+    return KernelForm(tuple(tokens), tuple(sizes), frozenset(memory), frozenset(rounds))
 
 
 class WithSizes:
     """Replaces the sizes of a function, in the order in which `kernel_form` gives them."""
 
-    def __init__(self, values: Mapping[int, PrimExpr]) -> None:
+    def __init__(self, values: Mapping[int, PrimExpr | int]) -> None:
         self._values = values  # by the number of the size; the others stay
         self._count = 0
         self._known: dict[int, Any] = {}
@@ -133,12 +142,16 @@ class WithSizes:
         if isinstance(item, Node):
             return self._with_parts(item, place)
         if isinstance(item, Mapping):
-            pairs = [(self.replaced(k, place), self.replaced(v, place)) for k, v in item.items()]
+            pairs = [(self.replaced(k, place), self.replaced(v, _WORTH if k == GRAIN else place))
+                     for k, v in item.items()]  # fmt: skip
             same = all(v is item.get(k) for k, v in pairs)
             return item if same else dict(pairs)
         if isinstance(item, Sequence) and not isinstance(item, str):
             new = [self.replaced(*pair) for pair in zip(item, _places_in(item, place))]
             return item if all(a is b for a, b in zip(new, item)) else tuple(new)
+        if place == _WORTH and kind is int:
+            self._count += 1
+            return self._values.get(self._count - 1, item)
         return item
 
     def _with_parts(self, node: Node, place: int) -> Node:

@@ -13,12 +13,12 @@ from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.kernel_form import GRAIN as GRAIN
 from tvm.tir.function import PrimFunc
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.struct_field import StructField
 
-GRAIN: Final = "parallel_grain"  # annotation of a loop: iterations that are worth a task
 MAX_TASKS: Final = 2147483647
 _SLOT: Final = int(StructField.VALUE_CONTENT)
 _INT32: Final = DataType("int32")
