@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Node
+from tvm.tir.buffer import Buffer
 from tvm.tir.expr import (
     Add,
     BinaryOpExpr,
@@ -22,6 +23,7 @@ from tvm.tir.expr import (
     Var,
     make_const,
 )
+from tvm.tir.function import PrimFunc
 from tvm.tir.functor import children, substitute, walk
 from tvm.tir.op.arith import is_one
 from tvm.tir.schedule import BlockRV, Schedule
@@ -32,6 +34,13 @@ from tvm.tir.stmt import Block, BufferStore
 from .cost import SYMBOLIC
 
 Strides = dict[Var, int | None]
+
+
+def params_of(sch: Schedule) -> set[Buffer]:
+    """The buffers of the function's caller: what is written to them has to be there."""
+    func = sch.mod["main"]
+    assert isinstance(func, PrimFunc), "rules schedule TIR functions"
+    return set(func.buffer_map.values())
 
 
 def accesses(block: Block) -> list[tuple[BufferLoad | BufferStore, Strides]]:

@@ -52,10 +52,10 @@ from tvm.tir.stmt import (
     Stmt,
 )
 
-from .access import extent, size_of
+from .access import extent, params_of, size_of
 from .any_size import UNIT, Loads, Plan, Scope, digits_of, one_of, opaque, vector
 from .cost import GRAIN, MIN_US, flops_us
-from .turned_runs import TurnedRuns, Views, Windows, params_of, views_of
+from .turned_runs import TurnedRuns, Views, Windows, views_of
 from .window_axes import ReadPlane
 
 # Results of a tile, where a row has as many: more share what is loaded, fewer fit short rows.

@@ -20,7 +20,7 @@ from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, BufferRegion, BufferStore
 from tvm.tir.transform.shorten_last_tile import ROW, TILE_ROWS
 
-from .access import accesses, contiguous_run
+from .access import accesses, contiguous_run, params_of
 from .base import Decompositions
 from .cost import SYMBOLIC, flops_us, parallelize_by_cost
 from .edges import read_last_row_again
@@ -301,7 +301,7 @@ def write_back(sch: Schedule, block: BlockRV) -> BlockRV:
 def result_reader(sch: Schedule, block: BlockRV) -> BlockRV | None:
     """The one block that finishes the result element by element, if there is one."""
     users = sch.get_consumers(block)
-    if len(users) != 1:
+    if len(users) != 1 or sch.get(block).writes[0].buffer in params_of(sch):
         return None
     back = _finish(sch, users[0])
     return back if _reads_in_place(sch, block, back) else None

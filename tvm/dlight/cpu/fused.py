@@ -24,7 +24,7 @@ from tvm.tir.functor import vars_in, walk
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.stmt import Block, BufferStore
 
-from .access import has_size, is_unconditional, size_of
+from .access import has_size, is_unconditional, params_of, size_of
 from .planes import is_choice
 
 
@@ -41,7 +41,7 @@ def epilogue_of(
 ) -> Epilogue | None:
     """The one block that reads the result element by element; None if there is none."""
     users = sch.get_consumers(block)
-    if len(users) != 1:
+    if len(users) != 1 or output in params_of(sch):
         return None
     node: Block = sch.get(users[0])
     if not isinstance(node.body, BufferStore) or node.init is not None:
@@ -93,6 +93,8 @@ def epilogue_of(
 
 def padding_of(sch: Schedule, block: BlockRV, plane: Buffer) -> BlockRV | None:
     """The block that makes a border around what the convolution alone reads; None without."""
+    if plane in params_of(sch):
+        return None
     for producer in sch.get_producers(block):
         node: Block = sch.get(producer)
         if node.writes[0].buffer is not plane or len(sch.get_consumers(producer)) != 1:

@@ -17,7 +17,7 @@ from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, BufferStore
 
-from .access import extent
+from .access import extent, params_of
 
 
 def split_groups(sch: Schedule, block: BlockRV) -> None:
@@ -37,7 +37,7 @@ def split_groups(sch: Schedule, block: BlockRV) -> None:
         index = indices[at]
         return [*indices[:at], index // each, index % each, *indices[at + 1 :]]
 
-    if not sch.get_consumers(block):
+    if not sch.get_consumers(block) or store.buffer in params_of(sch):
         try:
             sch.cache_write(block, 0, "global")
         except ScheduleError:

@@ -19,13 +19,13 @@ from tvm.ir.structural import structural_equal
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Max, Min, Ramp, Var
-from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, children, substitute, uses_any, walk
 from tvm.tir.op.arith import less
 from tvm.tir.schedule import Schedule
 from tvm.tir.stmt import Block, BufferStore, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt
 from tvm.tir.tensor_intrin.transposition import turned
 
+from .access import params_of
 from .any_size import Loads, Scope, vector
 from .fused import Epilogue
 from .window_axes import Axis, Source
@@ -45,12 +45,6 @@ class Windows:
     is_whole: bool  # the plane has no border
     outer: Sequence[IterVar]
     cpu: CpuModel
-
-
-def params_of(sch: Schedule) -> set[Buffer]:
-    func = sch.mod["main"]
-    assert isinstance(func, PrimFunc), "rules schedule TIR functions"
-    return set(func.buffer_map.values())
 
 
 @dataclass(frozen=True)
