@@ -501,3 +501,16 @@ def test_constants_are_numbered_as_they_are_met() -> None:
     func = relay.Function([], relay.add(one, relay.exp(two)))
     text = func.astext(show_meta_data=False)
     assert "%0 = exp(meta[relay.Constant][1]);\n  add(meta[relay.Constant][0], %0)" in text
+
+
+def test_attributes_that_do_not_fit_are_attribute_errors() -> None:
+    """They are diagnostics, too: the place is in the message."""
+    for call in ("nn.softmax(%x, axs=1)", "strided_slice(%x, begin=[0], end=[1])"):
+        with pytest.raises(AttributeError, match="from_string:2") as told:
+            relay.fromtext(f"{HEAD}def @main(%x: Tensor[(2), float32]) {{ {call} }}")
+        assert isinstance(told.value, DiagnosticError)
+
+
+def test_a_type_that_nobody_gave_is_empty() -> None:
+    mod = relay.fromtext(f"{HEAD}def @main(%x: Tensor[(2, 3), float32]) {{ shape_of(%x) }}")
+    assert "-> Tensor[(2), ]" in mod.astext()

@@ -73,6 +73,10 @@ _NUMBERS = {"f": "float32", "f16": "float16", "f32": "float32", "f64": "float64"
             "bf16": "bfloat16"}  # fmt: skip
 
 
+class WrongAttributes(DiagnosticError, AttributeError):
+    """Attributes that the operator does not have, or lacks."""
+
+
 class Parser:
     """One text on its way to a module or an expression."""
 
@@ -631,7 +635,8 @@ class Parser:
         try:
             made = NODE_TYPES.get(str(key)).from_keywords(_both_sides(given))
         except (TypeError, KeyError, TVMError) as err:
-            self.refuse(f"the attributes do not fit: {err}", f"the fields of {key}", start)
+            told = self.error(f"the attributes do not fit: {err}", f"the fields of {key}", start)
+            raise WrongAttributes(str(told)) from err
         assert isinstance(made, Attrs), "an operator names a kind of attributes"
         return made
 

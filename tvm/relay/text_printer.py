@@ -338,7 +338,8 @@ class Printer:
         """A type."""
         if isinstance(root, TensorType):
             dims = ", ".join(self.dim(extent) for extent in root.shape)
-            return f"Tensor[({dims}), {root.dtype}]" if root.shape else str(root.dtype)
+            dtype = "" if root.dtype == "void" else str(root.dtype)  # an option that nobody gave
+            return f"Tensor[({dims}), {dtype}]" if root.shape else dtype
         if isinstance(root, TupleType):
             fields = [self.type(field) for field in root.fields]
             return f"({', '.join(fields)}{',' * (len(fields) == 1)})"

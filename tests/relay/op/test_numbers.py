@@ -269,3 +269,12 @@ def test_value(case: Case) -> None:
             assert (len(typed.shape), typed.dtype) == (have.ndim, str(have.dtype))
         else:
             assert typed == relay.TensorType(np.shape(want), str(have.dtype))
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+def test_logic_keeps_the_type_of_its_operands(name: str) -> None:
+    """What is not zero is true; numbers give numbers, as v0.18 has it."""
+    a, b = np.array([0, 1, 2, 0], "int32"), np.array([0, 3, 0, 4], "int32")
+    found, kind = value_of(getattr(relay, name), [a, b])
+    assert kind.dtype == found.dtype == "int32"
+    assert (found == getattr(np, name)(a, b)).all()

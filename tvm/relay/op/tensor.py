@@ -142,9 +142,21 @@ floor_mod = _binary("floor_mod", "The remainder with the sign of the divisor.",
                     _relax(R.floor_mod))  # fmt: skip
 trunc_mod = _binary("trunc_mod", "The remainder with the sign of the dividend.",
                     te(topi.mod))  # fmt: skip
-logical_and = _binary("logical_and", "And, of bools.", _relax(R.logical_and), compare)
-logical_or = _binary("logical_or", "Or, of bools.", _relax(R.logical_or), compare)
-logical_xor = _binary("logical_xor", "Exclusive or, of bools.", _relax(R.logical_xor), compare)
+def _of_bools(func: Callable[..., Any]) -> Lower:
+    """A function of bools for numbers, too: what is not zero is true."""
+
+    def lower(bb: Any, a: Any, b: Any) -> Any:
+        dtype = a.struct_info.dtype
+        if dtype == "bool":
+            return func(a, b)
+        return R.astype(func(R.astype(a, "bool"), R.astype(b, "bool")), dtype)
+
+    return lower
+
+
+logical_and = _binary("logical_and", "And, of bools.", _of_bools(R.logical_and))
+logical_or = _binary("logical_or", "Or, of bools.", _of_bools(R.logical_or))
+logical_xor = _binary("logical_xor", "Exclusive or, of bools.", _of_bools(R.logical_xor))
 bitwise_and = _binary("bitwise_and", "And, of each bit.", _relax(R.bitwise_and))
 bitwise_or = _binary("bitwise_or", "Or, of each bit.", _relax(R.bitwise_or))
 bitwise_xor = _binary("bitwise_xor", "Exclusive or, of each bit.", _relax(R.bitwise_xor))

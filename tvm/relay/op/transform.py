@@ -329,6 +329,8 @@ def _take_type(ctx: Relate) -> Type | None:
     axis = axis_of(ctx, int(ctx.attrs.axis), len(dims))
     batch = int(ctx.attrs.batch_dims)
     batch += len(taken) * (batch < 0)
+    if not 0 <= batch <= axis:
+        raise ctx.fail(f"batch_dims {batch} behind axis {axis}", f"0 ... {axis}")
     return TensorType([*dims[:axis], *taken[batch:], *dims[axis + 1 :]], x.dtype)
 
 
@@ -363,7 +365,14 @@ def full(fill_value: Expr, shape: Any = (), dtype: str = "") -> Call:
     return full.call(fill_value, shape=_ints(shape, "full: the shape"), dtype=dtype)
 
 
-@relay_op("full_like", pattern=ELEMWISE, level=3, relation=lambda ctx: tensor(ctx, 0),
+def _full_like_type(ctx: Relate) -> Type | None:
+    value = tensor(ctx, 1)
+    if value is not None and value.shape:
+        raise ctx.fail("the value to fill with is no scalar", "a tensor without dimensions")
+    return tensor(ctx, 0)
+
+
+@relay_op("full_like", pattern=ELEMWISE, level=3, relation=_full_like_type,
           lower=lambda bb, x, v: R.full_like(x, v))  # fmt: skip
 def full_like(data: Expr, fill_value: Expr) -> Call:
     """The shape and type of another tensor, filled with a scalar."""
@@ -571,7 +580,11 @@ def _shape_wanted(ctx: Relate) -> Type | None:
 
 def _shape_of_second(ctx: Relate) -> Type | None:
     x, like = tensor(ctx, 0), tensor(ctx, 1)
-    return None if x is None or like is None else TensorType(like.shape, x.dtype)
+    if x is None or like is None:
+        return None
+    if x.dtype != like.dtype:
+        raise ctx.fail(f"{x.dtype} and {like.dtype}", "tensors of one type")
+    return TensorType(like.shape, x.dtype)
 
 
 def _stretched(target: Relation, *, back: bool = False) -> Relation:

@@ -130,16 +130,21 @@ def _checked_kernel(
         raise ctx.fail(
             f"kernel_size {list(size)} is not that of the weight", f"{[sizes[a] for a in axes]}"
         )
-    if transposed or (o.kernel_layout == "HWOI" and groups > 1):
+    if o.kernel_layout == "HWOI" and groups > 1:
         return sizes
-    given = o.channels
-    if given is not None and isinstance(sizes["O"], int) and int(given) != sizes["O"]:
-        raise ctx.fail(f"channels {given} is not that of the weight", f"channels={sizes['O']}")
+    # The kernel of a transposed one has all input channels, and the outputs of one group.
+    many = groups if transposed else 1
+    given, outputs = o.channels, sizes["O"]
+    if given is not None and isinstance(outputs, int) and int(given) != outputs * many:
+        raise ctx.fail(
+            f"channels {given} is not that of the weight", f"channels={outputs * many}"
+        )
     channels, inputs = data["C"], sizes["I"]
-    if isinstance(channels, int) and isinstance(inputs, int) and channels // groups != inputs:
+    wanted = channels // (1 if transposed else groups) if isinstance(channels, int) else None
+    if wanted is not None and isinstance(inputs, int) and wanted != inputs:
         raise ctx.fail(
             f"{channels} channels in {groups} groups do not fit a weight for {inputs}",
-            f"a weight with {channels // groups} input channels",
+            f"a weight with {wanted} input channels",
         )
     return sizes
 

@@ -187,8 +187,17 @@ def batch_to_space_nd(data: Expr, block_shape: Any, crops: Any) -> Call:
     )
 
 
+def _fifo_type(ctx: Relate) -> Type | None:
+    data, buffer = tensor(ctx, 0), tensor(ctx, 1)
+    if data is None or buffer is None:
+        return None
+    if len(data.shape) != len(buffer.shape):
+        raise ctx.fail("the data has not as many dimensions as the buffer", "as many")
+    return buffer
+
+
 @relay_op("nn.fifo_buffer", "FIFOBufferAttrs", operands=("data", "buffer"), level=3,
-          relation=lambda ctx: tensor(ctx, 1), pattern=OPAQUE,
+          relation=_fifo_type, pattern=OPAQUE,
           lower=te(topi.nn.fifo_buffer), optional={"axis": 0})  # fmt: skip
 def fifo_buffer(data: Expr, buffer: Expr, axis: int) -> Call:
     """A buffer with new data at its end, the oldest gone."""
