@@ -10,7 +10,7 @@ from tvm.ir.node import Node
 from tvm.ir.type import TupleType, Type
 from tvm.ir.type_relation import TypeCall, TypeRelation
 
-from .adt import Constructor, Match, Pattern, TypeData, pattern_vars
+from .adt import Match, Pattern, TypeData, pattern_vars
 from .expr import Call, Constant, Let, Var
 from .function import Function
 from .traverse import children, post_order
@@ -90,8 +90,6 @@ def types_in(expr: RelaxExpr) -> Iterator[Type]:
             yield from node.type_args
         elif isinstance(node, Constant):
             yield node.tensor_type
-        elif isinstance(node, Constructor):
-            yield from node.inputs
 
 
 def parts_of_type(root: Type) -> Iterator[Type]:

@@ -111,3 +111,23 @@ def test_values_are_visited_before_their_names() -> None:
     body = relay.Let(a, relay.exp(x), relay.Let(b, relay.log(a), a + b))
     relay.analysis.post_order_visit(body, note)
     assert [s for s in seen if s != "Op"] == ["x", "Call", "a", "Call", "b", "Call", "Let", "Let"]
+
+
+def test_operators_of_main_count() -> None:
+    text = '#[version = "0.0.5"]\ndef @f(%x: float32) -> float32 { exp(%x) }\n'
+    mod = relay.fromtext(f"{text}def @main(%x: float32) {{ @f(abs(%x)) }}")
+    assert analysis.list_op_freqs(mod) == {"abs": 1}
+
+
+def test_names_of_outer_functions_may_be_read_in_inner_ones() -> None:
+    x, y = relay.var("x", shape=()), relay.var("y", shape=())
+    f = relay.var("f")
+    inner = relay.Function([y], x + y)
+    func = relay.Function([x], relay.Let(f, inner, relay.Call(f, [x])))
+    assert analysis.check_basic_block_normal_form(func)
+
+
+def test_type_variables_of_constructors_are_not_those_of_a_program() -> None:
+    text = '#[version = "0.0.5"]\ntype List[A] { Cons(A, List[A]), Nil }\n'
+    mod = relay.fromtext(f"{text}def @main(%x: int32) {{ Cons(%x, Nil) }}")
+    assert analysis.free_type_vars(mod["main"], mod) == []

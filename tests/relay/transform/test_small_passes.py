@@ -267,3 +267,48 @@ def test_operators_without_a_rule_keep_their_layout(name: str) -> None:
               "image.resize3d": ["NDHWC"]}  # fmt: skip
     before = module(body)
     tvm.ir.assert_structural_equal(t.ConvertLayout(wanted)(before), before)
+
+
+TEXT = '#[version = "0.0.5"]\n'
+COUNT = "def @f(%x: float32) -> float32 { if (less(%x, 1f)) { %x } else { @f(%x * 2f) } }\n"
+WRITE = "def @f(%x: float32) -> float32 { let %r = ref(%x); let %u = ref_write(%r, 1f); %x }\n"
+CALL = "def @h(%g: fn(float32) -> float32, %x: float32) -> float32 { %g(%x) }\n"
+
+
+@pytest.mark.parametrize(
+    ("functions", "is_free"),
+    [
+        ("def @f(%x: float32) -> float32 { %x + 1f }\n", True),
+        (COUNT, True),
+        (WRITE, False),
+        (CALL + "def @f(%x: float32) -> float32 { @h(fn (%y: float32) { %y }, %x) }\n", False),
+    ],
+)
+def test_calls_of_functions_without_effects_go(functions: str, is_free: bool) -> None:
+    for body, gone in (("let %a = @f(%x); %x", "%x"), ("let %a = @f(%x); %a + 1f", "@f(%x) + 1f")):
+        before = relay.fromtext(f"{TEXT}{functions}def @main(%x: float32) {{ {body} }}")
+        after = t.DeadCodeElimination(inline_once=True)(before)["main"]
+        wanted = relay.fromtext(f"{TEXT}{functions}def @main(%x: float32) {{ {gone} }}")["main"]
+        assert tvm.ir.structural_equal(after, wanted, map_free_vars=True) == is_free
+
+
+def test_global_functions_are_expanded_where_they_are_called_too() -> None:
+    mod = relay.fromtext(
+        f"{TEXT}def @f(%x: int32) -> int32 {{ %x }}\ndef @main(%x: int32) {{ @f(@f(%x)) }}"
+    )
+    body = t.EtaExpand(expand_global_var=True)(mod)["main"].body
+    assert isinstance(body.op, relay.Function)
+    assert body.op.same_as(body.args[0].op)
+    assert isinstance(body.op.body.op, tvm.ir.GlobalVar)
+
+
+def test_a_module_asks_for_the_pass_of_first_order_gradients() -> None:
+    x = relay.var("x", shape=(2,))
+    func = relay.Function([x], relay.exp(x))
+    with pytest.raises(RuntimeError, match="FirstOrderGradient"):
+        t.gradient(func, tvm.IRModule(), mode="first_order")
+
+
+def test_a_recursive_function_is_not_written_out_in_itself() -> None:
+    mod = t.PartialEvaluate()(relay.fromtext(f"{TEXT}{COUNT}def @main(%x: float32) {{ @f(%x) }}"))
+    assert str(mod["f"]).count("if (") == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import Node
 from tvm.ir.op import Op
@@ -29,14 +29,28 @@ def DeadCodeElimination(
 ) -> RelaxExpr:  # fmt: skip
     """The function without lets that are not needed."""
     before: RelaxExpr | None = None
+    free = _free_functions(mod)
     while func is not before:
         before = func
-        func = _Eliminator(func, inline_once, ignore_impurity).run(func)
+        func = _Eliminator(func, inline_once, ignore_impurity, free).run(func)
     return func
 
 
+def _free_functions(mod: IRModule) -> set[str]:
+    """The names of global functions whose calls have no effect; those of themselves have none."""
+    found = {v.name_hint: f for v, f in mod.functions.items() if isinstance(f, Function)}
+    while True:
+        kept = {name: f for name, f in found.items() if is_pure(f.body, (), found)}
+        if len(kept) == len(found):
+            return set(found)
+        found = kept
+
+
 class _Eliminator:
-    def __init__(self, root: RelaxExpr, inline_once: bool, ignore_impurity: bool) -> None:
+    def __init__(
+        self, root: RelaxExpr, inline_once: bool, ignore_impurity: bool, functions: Container[str]
+    ) -> None:
+        self.functions = functions
         self.inline_once = inline_once
         self.ignore_impurity = ignore_impurity
         self.uses = _counts(root)
@@ -51,7 +65,7 @@ class _Eliminator:
         return transform(root, self.rule)
 
     def is_free(self, value: RelaxExpr) -> bool:
-        return self.ignore_impurity or is_pure(value, self.pure)
+        return self.ignore_impurity or is_pure(value, self.pure, self.functions)
 
     def rule(self, old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
         if isinstance(old, Var):
@@ -109,10 +123,12 @@ def _is(expr: RelaxExpr, var: Var) -> bool:
     return isinstance(expr, Var) and expr.vid is var.vid
 
 
-def is_pure(root: RelaxExpr, known: Container[Node] = ()) -> bool:
+def is_pure(
+    root: RelaxExpr, known: Container[Node] = (), functions: Container[str] = ()
+) -> bool:
     """True when computing an expression has no effect; a function's body runs only when called.
 
-    `known` are variables of functions without effects.
+    `known` are variables of functions without effects, `functions` names of such global ones.
     """
     seen: set[int] = set()
     stack = [root]
@@ -126,6 +142,9 @@ def is_pure(root: RelaxExpr, known: Container[Node] = ()) -> bool:
         if isinstance(expr, Call) and not isinstance(expr.op, (Op, Constructor)):
             if isinstance(expr.op, Function):
                 stack.append(expr.op.body)
+            elif isinstance(expr.op, GlobalVar):
+                if expr.op.name_hint not in functions:
+                    return False
             elif not (isinstance(expr.op, Var) and expr.op.vid in known):
                 return False
         if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.get_attr("TOpIsStateful"):

@@ -35,13 +35,21 @@ def gradient(
     """A function of the same parameters that gives the result and the parameters' gradients."""
     if mode not in ("first_order", "higher_order"):
         raise TVMError(f"gradient: mode {mode!r}; legal: 'first_order', 'higher_order'")
+    if mode == "first_order" and mod is not None:
+        raise RuntimeError(
+            "gradient: a module is given for the first order; legal: the pass FirstOrderGradient"
+        )
     if not isinstance(expr, Function):
         raise TVMError(f"gradient: a {type(expr).__name__} is given; legal: a function of Relay")
     graph = to_graph(expr)
     assert isinstance(graph, Function), "a function stays one"
     if mode == "higher_order" and not all(map(_is_first_order, post_order(graph.body))):
         return higher_order_gradient(expr, IRModule() if mod is None else mod)
-    typed = infer_types_of(graph, mod)
+    return _first_order(graph, mod)
+
+
+def _first_order(func: Function, mod: IRModule | None) -> Function:
+    typed = infer_types_of(func, mod)
     assert isinstance(typed, Function), "a function stays one"
     return _differentiated(typed)
 
@@ -55,7 +63,9 @@ def _is_first_order(expr: RelaxExpr) -> bool:
 @expr_pass("FirstOrderGradient", opt_level=0)
 def FirstOrderGradient(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """Each function gives its result and the gradients of its parameters."""
-    return gradient(func, mod, "first_order")
+    graph = to_graph(func)
+    assert isinstance(graph, Function), "a function stays one"
+    return _first_order(graph, mod)
 
 
 def _differentiated(func: Function) -> Function:

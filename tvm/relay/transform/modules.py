@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from typing import Any
 
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelaxExpr
@@ -83,11 +85,13 @@ def EtaExpand(
         from tvm.relay.traverse import children, rebuild
 
         parts = list(children(new))
-        start = 1 if isinstance(new, Call) else 0
-        changed = parts[:start] + [expanded(part) for part in parts[start:]]
+        # A constructor is called as it is; a global function is a value there, too.
+        start = 1 if isinstance(new, Call) and isinstance(new.op, Constructor) else 0
+        changed = parts[:start] + [once(part) for part in parts[start:]]
         return rebuild(new, changed) if parts else new
 
-    made = {
-        v: transform(f, rule) if isinstance(f, Function) else f for v, f in mod.functions.items()
-    }
-    return mod.with_functions(made)  # type: ignore[arg-type]
+    made: dict[GlobalVar, Any] = {}
+    for var, func in mod.functions.items():
+        once = functools.cache(expanded)
+        made[var] = transform(func, rule) if isinstance(func, Function) else func
+    return mod.with_functions(made)

@@ -69,7 +69,11 @@ def PartialEvaluate(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxEx
     if func.attrs.get("Primitive"):
         return func
     with nested_programs():
-        return _Evaluator(mod).residual(_normal(func), {}, Lets(), None)
+        evaluator = _Evaluator(mod)
+        name = next((var for var, one in mod.functions.items() if one is func), None)
+        if name is not None:  # of itself it knows no operands, so that none get smaller
+            evaluator.running(name, len(func.params))
+        return evaluator.residual(_normal(func), {}, Lets(), None)
 
 
 def _normal(func: Function) -> Function:
@@ -177,14 +181,17 @@ class _Evaluator:
     def constant(self, expr: Constant, env: Env, out: Lets) -> Value:
         return Value(out.push(expr), expr.data.numpy())
 
+    def running(self, name: GlobalVar, params: int) -> None:
+        """The body of a global function is at work."""
+        self.least[name.name_hint] = [_UNKNOWN] * params
+
     def global_var(self, expr: GlobalVar, env: Env, out: Lets) -> Value:
         known = self.globals.get(expr.name_hint)
         if known is None:
             func = self.mod.functions.get(expr)
             apply = None
             if isinstance(func, Function) and not _is_closed(func):
-                normal = _normal(func)
-                apply = self._function(normal, {}, normal)
+                apply = self._function(_normal(func), {}, expr.name_hint)
             known = self.globals[expr.name_hint] = Value(expr, apply)
         return known
 
