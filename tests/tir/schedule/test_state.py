@@ -13,7 +13,7 @@ from tvm.script import tir as T
 from tvm.tir.expr import Var
 from tvm.tir.op.arith import floordiv
 from tvm.tir.schedule import Schedule, ScheduleDebugMask, ScheduleState
-from tvm.tir.schedule.analysis.cover import _at_most, covers_now
+from tvm.tir.schedule.analysis.cover import _at_most, region_cover
 from tvm.tir.schedule.analysis.verify import verify_tree
 
 
@@ -108,7 +108,7 @@ def test_uncovered_reads() -> None:
     assert sch.state._get_cached_flags(block).region_cover
     shorter = tir.For(sch.get(i).loop_var, 0, 5, tir.ForKind.SERIAL, sch.get(i).body)
     sch.state.replace(sch.get_sref(i), shorter)
-    assert not covers_now(sch.state, block)
+    assert not region_cover(sch.state, block, moved=block)
     assert sch.state._get_cached_flags(block).region_cover  # the flags of a schedule are kept
     anew = Schedule(sch.mod)
     assert not anew.state._get_cached_flags(anew.get_sref(anew.get_block("C"))).region_cover
@@ -120,19 +120,21 @@ def test_divided_loops_of_a_copy_keep_its_readers_covered() -> None:
     """Fusing loops whose extents vary leaves indices that say nothing by themselves."""
 
     @T.prim_func
-    def func(A: T.Buffer((4, 6), "float32"), B: T.Buffer((4, 4), "float32")) -> None:
+    def func(
+        A: T.Buffer((4, 6), "float32"), W: T.Buffer((4,), "float32"), B: T.Buffer((4, 4), "float32")
+    ) -> None:
         copied = T.alloc_buffer((4, 6))
         for i in range(4):
-            for ax0, ax1 in T.grid(1, i % 2 + 2):
+            for ax0, ax1 in T.grid(2, i % 2 + 2):
                 with T.block("copied"):
-                    vi = T.axis.spatial(4, i + ax0)
+                    vi = T.axis.spatial(4, i // 2 + ax0)
                     vj = T.axis.spatial(6, i // 2 + ax1)
                     copied[vi, vj] = A[vi, vj]
-            for j in range(2):
+            for k, j in T.grid(2, 2):
                 with T.block("B"):
-                    vi = T.axis.spatial(4, i)
+                    vi = T.axis.spatial(4, i // 2 + k)
                     vj = T.axis.spatial(4, i // 2 + j)
-                    B[vi, vj] = copied[vi, vj] * 2.0
+                    B[vi, vj] = copied[vi, vj] * W[vi]
 
     sch = Schedule(func)
     reader, root = sch.get_sref(sch.get_block("B")), sch.get_sref(sch.get_block("root"))
@@ -144,6 +146,9 @@ def test_divided_loops_of_a_copy_keep_its_readers_covered() -> None:
     copy = sch.copy()
     flags = copy.state._get_cached_flags(copy.get_sref(copy.get_block("B")))
     assert flags.region_cover
+    another = sch.cache_read("B", 1, "shared")  # one more maker leaves what is known of the first
+    sch.compute_at(another, sch.get_loops("B")[0])
+    assert sch.state._get_cached_flags(reader).region_cover
 
 
 def test_one_statement_at_two_places() -> None:

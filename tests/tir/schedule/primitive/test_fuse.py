@@ -129,6 +129,25 @@ def test_loops_of_two_open_extents() -> None:
     assert "vj = T.axis.spatial(m, i_j_fused % m)" in text
 
 
+def test_divisors_are_products_of_the_extents() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((4, 6, 8), "float32"), B: T.Buffer((4, 6, 8), "float32")) -> None:
+        for n in range(4):
+            for i, j, k in T.grid(2, n % 2 + 1, 8):
+                with T.block("B"):
+                    vi = T.axis.spatial(4, n // 2 + i)
+                    vj = T.axis.spatial(6, n + j)
+                    vk = T.axis.spatial(8, k)
+                    B[vi, vj, vk] = A[vi, vj, vk]
+
+    sch = open_schedule(before)
+    sch.fuse(*sch.get_loops("B")[1:])
+    text = sch.mod.script()
+    assert "for i_j_k_fused in range(n % 2 * 16 + 16)" in text
+    assert "n // 2 + i_j_k_fused // (8 * (n % 2 + 1))" in text
+    assert "n + i_j_k_fused % (8 * (n % 2 + 1)) // 8" in text
+
+
 def test_a_tail_that_was_split_is_one_loop_again() -> None:
     @T.prim_func
     def before(b: T.handle) -> None:

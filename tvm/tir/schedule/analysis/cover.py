@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from tvm.arith import Analyzer, ProofStrength
@@ -53,38 +53,46 @@ def _ranges_up_to(sref: StmtSRef, outer: StmtSRef) -> dict[Var, Range]:
     return found
 
 
-def region_cover(state: SRefTree, consumer: StmtSRef) -> bool:
+def region_cover(
+    state: SRefTree, consumer: StmtSRef, moved: StmtSRef | None = None
+) -> bool:
     """True if each region that `consumer` reads of a buffer made in its scope is written before.
 
-    Once found it stands, while the same blocks make the same buffers: primitives only divide and
-    move the blocks so that they still do, whether or not it can be shown of the new loops.
+    Once found it stands, while the same blocks make the buffer: primitives only divide and move
+    the blocks so that they still do, whether or not it can be shown of the new loops. Of a block
+    that was `moved` it has to be shown anew.
     """
     makers = _makers(state, consumer)
-    by_buffer = tuple((buffer, tuple(several)) for buffer, several in makers.items())
-    if state.covered_by(consumer) == by_buffer:
-        return True
-    found = covers_now(state, consumer)
-    if found:
-        state.set_covered_by(consumer, by_buffer)
-    return found
+    known = dict(() if moved is consumer else state.covered_by(consumer) or ())
+    unknown = {
+        buffer: several
+        for buffer, several in makers.items()
+        if known.get(buffer) != several or moved in several
+    }
+    if unknown:
+        if not _covers_now(state, consumer, unknown):
+            return False
+        state.set_covered_by(consumer, tuple(makers.items()))
+    return True
 
 
-def covers_now(state: SRefTree, consumer: StmtSRef) -> bool:
-    """The same, shown of the loops as they are."""
-    makers = _makers(state, consumer)
+def _covers_now(
+    state: SRefTree, consumer: StmtSRef, makers: Mapping[Buffer, tuple[StmtSRef, ...]]
+) -> bool:
+    """The same of some buffers, shown of the loops as they are."""
     # The answer depends on the loops and bindings of the block and its producers only; it stands
     # as long as those do, whatever else changes in the scope.
     producers = [producer for several in makers.values() for producer in several]
     placing = [part for sref in (consumer, *producers) for part in placing_of(state, sref)]
-    facts = state.facts(block_of(consumer))
+    facts, key = state.facts(block_of(consumer)), tuple(makers)
     known = facts.get("cover")
-    if known is None or not same_placing(known[0], placing):
-        known = (placing, _covers(state, consumer, makers))
+    if known is None or known[0] != key or not same_placing(known[1], placing):
+        known = (key, placing, _covers(state, consumer, makers))
         facts["cover"] = known
-    return bool(known[1])
+    return bool(known[2])
 
 
-def _makers(state: SRefTree, consumer: StmtSRef) -> dict[Buffer, list[StmtSRef]]:
+def _makers(state: SRefTree, consumer: StmtSRef) -> dict[Buffer, tuple[StmtSRef, ...]]:
     """The blocks that write what a block reads, by buffer."""
     makers: dict[Buffer, list[StmtSRef]] = {}
     if consumer.parent is not None:
@@ -92,11 +100,11 @@ def _makers(state: SRefTree, consumer: StmtSRef) -> dict[Buffer, list[StmtSRef]]
             if dep.kind is DepKind.RAW:
                 for write in block_of(dep.src).writes:
                     makers.setdefault(write.buffer, []).append(dep.src)
-    return makers
+    return {buffer: tuple(several) for buffer, several in makers.items()}
 
 
 def _covers(
-    state: SRefTree, consumer: StmtSRef, makers: dict[Buffer, list[StmtSRef]]
+    state: SRefTree, consumer: StmtSRef, makers: Mapping[Buffer, Sequence[StmtSRef]]
 ) -> bool:
     return all(
         _is_covered(state, consumer, region, makers[region.buffer])
@@ -109,7 +117,7 @@ def _is_covered(
     state: SRefTree,
     consumer: StmtSRef,
     region: BufferRegion,
-    producers: list[StmtSRef],
+    producers: Sequence[StmtSRef],
 ) -> bool:
     realize = realize_of(state, consumer)
     shape = region.buffer.shape

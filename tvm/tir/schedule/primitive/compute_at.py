@@ -21,7 +21,7 @@ from tvm.tir.schedule.analysis.affine import (
 )
 from tvm.tir.schedule.analysis.blocks import require_complete_or_reduction
 from tvm.tir.schedule.analysis.cover import (
-    covers_now,
+    region_cover,
     shared_threads,
     sums_nothing,
     sums_over,
@@ -322,7 +322,7 @@ def _move(
     new = change_block(old, body=body)
     state.replace(scope, new, {**edit.reuse, old: new})
     for child in [block, *consumers_of(block, state.get_block_scope(scope))]:
-        if not covers_now(state, child):
+        if not region_cover(state, child, moved=block):
             raise Illegal(
                 f"block {block_of(child).name_hint!r} would read what is not written yet",
                 legal="a loop in whose iterations all that is read was written before",

@@ -58,7 +58,7 @@ def fuse(state: SRefTree, loops: Sequence[StmtSRef], preserve_unit_iters: bool) 
         if node is nodes[0]:
             values[node.loop_var] = floordiv(fused, inner)
             break
-        outer = analyzer.simplify(multiply(inner, node.extent))
+        outer = multiply(inner, node.extent)
         if is_zero(outer):  # nothing runs: any value will do, and there is no remainder by 0
             values = {node.loop_var: make_const(0, node.loop_var.dtype) for node in nodes}
             break
