@@ -336,7 +336,7 @@ def _to_form(state: TensorCoreTiling) -> None:
         maps.append(own)
     for copy, own in zip((state.result, *state.operands), maps):
         sch.transform_block_layout(copy, own)
-    sch.transform_block_layout(state.block, info.whole)
+    sch.transform_block_layout(state.block, info.mappings[0])
 
 
 def _makers_of_operands(state: TensorCoreTiling) -> list[BlockRV]:
@@ -350,7 +350,7 @@ def _sub_map(
     info: AutoTensorizeMappingInfo, indices: Sequence[PrimExpr], buffer: Buffer, node: Block
 ) -> IndexMap:
     """What the block's map does to one buffer, whose indices are variables of the block."""
-    whole = info.whole
+    whole = info.mappings[0]
     by_var = {iv.var: name for iv, name in zip(node.iter_vars, whole.initial_indices)}
     names = [by_var[index] for index in indices if isinstance(index, Var)]
     in_front = len(whole.final_indices) - len(info.rhs_iters)

@@ -11,6 +11,7 @@ from tvm.ir.structural import structural_equal
 from tvm.tir import IndexMap
 from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.analysis import get_auto_tensorize_mapping_info
+from tvm.tir.tensor_intrin.cuda import MMA_f16f16f16_INTRIN
 
 
 def batched() -> tir.PrimFunc:
@@ -41,11 +42,13 @@ def conv(batch: int) -> tir.PrimFunc:
         (conv(4), lambda n, h, w, f, rh, rw, rc: (
             n * 64 + h * 8 + w, f, rh * 12 + rw * 4 + rc
         )),
-        # a variable of one value stays outside
-        (conv(1), lambda n, h, w, f, rh, rw, rc: (n, h * 8 + w, f, rh * 12 + rw * 4 + rc)),
+        # variables of one value too
+        (conv(1), lambda n, h, w, f, rh, rw, rc: (
+            n * 64 + h * 8 + w, f, rh * 12 + rw * 4 + rc
+        )),
         (matmul(1), lambda i, j, k: (i, j, k)),
-        (matmul(8, 1), lambda i, j, k: (j, i, k)),
-        (matmul(8, 8, 1), lambda i, j, k: (k, i, j)),
+        (matmul(8, 1), lambda i, j, k: (i, j, k)),
+        (matmul(8, 8, 1), lambda i, j, k: (i, j, k)),
     ],
 )  # fmt: skip
 def test_mappings(func: tir.PrimFunc, expected: Callable) -> None:
@@ -65,3 +68,19 @@ def test_mappings(func: tir.PrimFunc, expected: Callable) -> None:
 def test_another_computation() -> None:
     sch = Schedule(row_sum())
     assert get_auto_tensorize_mapping_info(sch, sch.get_block("B"), desc) is None
+
+
+def test_axes_that_are_not_told_apart() -> None:
+    a = te.placeholder((8, 8, 4), name="A")
+    b = te.placeholder((3, 4), name="B")
+    r = te.reduce_axis((0, 3), name="k")
+    depthwise = te.compute((6, 8, 4), lambda i, w, c: te.sum(a[i + r, w, c] * b[r, c], r), name="C")
+    sch = Schedule(te.create_prim_func([a, b, depthwise]))
+    assert get_auto_tensorize_mapping_info(sch, sch.get_block("C"), desc) is None
+
+    registers = tir.TensorIntrin.get(MMA_f16f16f16_INTRIN).desc
+    x, y = te.placeholder((16, 16), "float16", "A"), te.placeholder((16, 16), "float16", "B")
+    r = te.reduce_axis((0, 16), name="k")
+    product = te.compute((16, 16), lambda i, j: te.sum(x[i, r] * y[r, j], r), name="C")
+    sch = Schedule(te.create_prim_func([x, y, product]))
+    assert get_auto_tensorize_mapping_info(sch, sch.get_block("C"), registers) is None

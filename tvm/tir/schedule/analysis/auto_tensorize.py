@@ -10,11 +10,10 @@ from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
 from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
+from tvm.tir.expr import BufferLoad, IterVar, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, uses_var, walk
 from tvm.tir.index_map import IndexMap
-from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.schedule.random_variable import BlockRV
 from tvm.tir.schedule.schedule import Schedule
 from tvm.tir.stmt import Block, BufferStore
@@ -30,12 +29,11 @@ class AutoTensorizeMappingInfo(Object):
     """A block (left-hand side) beside a description (right-hand side) of the same computation.
 
     `mappings` are maps of the block's variables to those of the description, with what the
-    description has no variable for in front, and variables of one value; `whole` is such a map
-with a dimension for each variable of the description. `lhs_buffer_map` gives the buffer of the
+    description has no variable for in front. `lhs_buffer_map` gives the buffer of the
     description for each of the block's, `rhs_indices` the indices that the description accesses.
     """
 
-    __slots__ = ("lhs_buffer_map", "lhs_iters", "mappings", "rhs_indices", "rhs_iters", "whole")
+    __slots__ = ("lhs_buffer_map", "lhs_iters", "mappings", "rhs_indices", "rhs_iters")
 
     def __init__(
         self,
@@ -44,9 +42,7 @@ with a dimension for each variable of the description. `lhs_buffer_map` gives th
         rhs_indices: Mapping[Buffer, Sequence[PrimExpr]],
         lhs_iters: Sequence[IterVar],
         rhs_iters: Sequence[IterVar],
-        whole: IndexMap,
     ) -> None:
-        self.whole: Final = whole
         self.mappings: Final = list(mappings)
         self.lhs_buffer_map: Final = dict(lhs_buffer_map)
         self.rhs_indices: Final = {buffer: list(at) for buffer, at in rhs_indices.items()}
@@ -68,19 +64,15 @@ def get_auto_tensorize_mapping_info(
     theirs, ours = _accesses(desc), _accesses(node)
     if theirs is None or ours is None:
         return None
+    if not all(isinstance(index, Var) for at in theirs.values() for index in at):
+        return None  # a layout of registers, say, tells no axes apart
     buffers = _paired(desc, node)
     if buffers is None:
         return None
-    mapping = _fused(node, desc, ours, theirs, buffers, (IterVar.DataPar, IterVar.CommReduce))
-    whole = _fused(node, desc, ours, theirs, buffers, ())
-    if mapping is None or whole is None:
+    mapping = _fused(node, desc, ours, theirs, buffers)
+    if mapping is None:
         return None
-    extra = len(mapping.final_indices) - len(desc.iter_vars)
-    moved = [index for index in mapping.final_indices[extra:] if not is_zero(index)]
-    mapping = IndexMap(mapping.initial_indices, [*mapping.final_indices[:extra], *moved], None)
-    return AutoTensorizeMappingInfo(
-        [mapping], buffers, theirs, node.iter_vars, desc.iter_vars, whole
-    )
+    return AutoTensorizeMappingInfo([mapping], buffers, theirs, node.iter_vars, desc.iter_vars)
 
 
 def _accesses(block: Block) -> Accesses | None:
@@ -143,9 +135,8 @@ def _fused(
     ours: Accesses,
     theirs: Accesses,
     buffers: Mapping[Buffer, Buffer],
-    kinds: Sequence[int],
 ) -> IndexMap | None:
-    """The map, in which variables of one value and of these kinds stay in front."""
+    """The map; None if a variable of the description has none of the block's, or not clearly."""
     names = [iv.var.copy_with_name(iv.var.name) for iv in node.iter_vars]
     in_front: list[PrimExpr] = []
     sums: dict[Var, PrimExpr] = {}
@@ -159,12 +150,13 @@ def _fused(
         ]
         if len(partners) > 1:
             return None
-        if not partners or (is_one(iv.dom.extent) and iv.iter_type in kinds):
+        if not partners:
             in_front.append(name)
             continue
         known = sums.get(partners[0])
         sums[partners[0]] = name if known is None else known * iv.dom.extent + name
-    zero = IntImm("int32", 0)
+    if len(sums) < len(desc.iter_vars):
+        return None
     analyzer = Analyzer()
-    fused = [analyzer.simplify(sums.get(iv.var, zero)) for iv in desc.iter_vars]
+    fused = [analyzer.simplify(sums[iv.var]) for iv in desc.iter_vars]
     return IndexMap(names, [*in_front, *fused], None)
