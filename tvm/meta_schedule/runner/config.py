@@ -46,7 +46,7 @@ class RPCConfig(NamedTuple):
         if missing:
             raise ValueError(
                 message(
-                    "RPCConfig",
+                    f"RPCConfig.{missing[0]} is not provided",
                     found=f"no {', '.join(missing)}",
                     legal="RPCConfig(tracker_host=, tracker_port=, tracker_key=), or "
                     + ", ".join("TVM_" + name.upper() for name in missing)

@@ -340,8 +340,7 @@ def _require_share(name: str, value: float) -> None:
     if not 0.0 <= value <= 1.0:
         raise ValueError(
             message(
-                f"EvolutionarySearch: invalid {name}",
-                found=str(value),
-                legal="a number from 0 to 1",
+                f"EvolutionarySearch: {name} should be within [0, 1]",
+                found=f"`{name} = {value}`",
             )
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tvm.error import TVMError, message
+from tvm.error import ArgumentValueError, message
 from tvm.ir.module import IRModule
 from tvm.meta_schedule.measure_candidate import MeasureCandidate
 from tvm.meta_schedule.space_generator.space_generator import SpaceGenerator
@@ -72,9 +72,10 @@ class _Search:
 
 def _space_of(context: TuneContext | None) -> tuple[IRModule, SpaceGenerator]:
     if context is None or context.space_generator is None or context.mod is None:
-        raise TVMError(
+        raise ArgumentValueError(
             message(
-                "ReplayFunc: there is no space to draw from",
+                "The search strategy has not been initialized.",
+                found="there is no space to draw from",
                 legal="TuneContext(mod, space_generator=..., search_strategy='replay-func')",
             )
         )

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from tvm.error import TVMError, message
+from tvm.error import ArgumentValueError, TVMError, message
 from tvm.meta_schedule.base import Component, unknown_kind
 from tvm.meta_schedule.measure_candidate import MeasureCandidate as MeasureCandidate
 from tvm.tir.schedule import Schedule
@@ -91,7 +91,7 @@ class Rounds:
             ("max_trials", max_trials, 0), ("num_trials_per_iter", num_trials_per_iter, 1),
         ):  # fmt: skip
             if value < least:
-                raise ValueError(
+                raise ArgumentValueError(
                     message(f"pre_tuning: {name} is {value}", legal=f"a number, at least {least}")
                 )
         self._most, self._each = max_trials, num_trials_per_iter
@@ -155,9 +155,10 @@ class StrategyInRounds(SearchStrategy, Generic[S]):
     ) -> None:
         """Begin a search."""
         if self._search is not None:
-            raise TVMError(
+            raise ArgumentValueError(
                 message(
-                    "pre_tuning: the strategy is in a search already",
+                    "`PreTuning` is already invoked without corresponding `PostTuning`.",
+                    found="a strategy that is in a search",
                     legal="a call of post_tuning between two searches",
                 )
             )
@@ -167,7 +168,15 @@ class StrategyInRounds(SearchStrategy, Generic[S]):
 
     def post_tuning(self) -> None:
         """End the search."""
-        self._searching("post_tuning")
+        if self._search is None:
+            raise ArgumentValueError(
+                message(
+                    "`PostTuning` is invoked without corresponding `PreTuning`, or `PostTuning` "
+                    "is already invoked.",
+                    found="a strategy that is in no search",
+                    legal="one call of post_tuning for each of pre_tuning",
+                )
+            )
         self._search = None
 
     def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
@@ -205,7 +214,7 @@ class StrategyInRounds(SearchStrategy, Generic[S]):
 def require_spaces(spaces: Sequence[Schedule]) -> None:
     """Refuse a search without anything to search in."""
     if not spaces:
-        raise ValueError(
+        raise ArgumentValueError(
             message("pre_tuning: there are no design spaces", legal="at least one schedule")
         )
 

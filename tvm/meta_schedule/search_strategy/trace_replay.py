@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tvm.error import TVMError, message
+from tvm.error import ArgumentValueError, TVMError, message
 from tvm.ir.module import IRModule
 from tvm.meta_schedule.arg_info import ArgInfo
 from tvm.meta_schedule.measure_candidate import MeasureCandidate
@@ -62,9 +62,10 @@ class Replayer:
 def replayer(context: TuneContext | None) -> tuple[Replayer, int]:
     """A replayer for the module of a context, and a seed."""
     if context is None or context.mod is None:
-        raise TVMError(
+        raise ArgumentValueError(
             message(
-                "pre_tuning: the strategy belongs to no context with a module",
+                "The search strategy has not been initialized.",
+                found="the strategy belongs to no context with a module",
                 legal="TuneContext(mod, search_strategy=...)",
             )
         )
