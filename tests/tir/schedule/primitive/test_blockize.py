@@ -235,3 +235,23 @@ def test_regions_that_turn_round_end_with_the_buffer() -> None:
     sch.blockize(sch.get_loops("B")[0])
     assert "T.reads(A[0:4, 0:8])" in sch.mod.script()
     check(sch, before)
+
+
+def test_starts_of_open_tiles_stay_within_the_buffer() -> None:
+    @T.prim_func
+    def before(a: T.handle, b: T.handle):
+        n = T.int32()
+        A = T.match_buffer(a, (n, 8), "float32")
+        B = T.match_buffer(b, (n,), "float32")
+        for i_0, i_1, k in T.grid((n + 7) // 8, 8, 8):
+            with T.block("B"):
+                vi = T.axis.spatial(n, i_0 * 8 + i_1)
+                vk = T.axis.reduce(8, k)
+                T.where(i_0 * 8 + i_1 < n)
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk]
+
+    sch = open_schedule(before)
+    sch.blockize(sch.get_loops("B")[0])
+    assert sch.mod.script().count("T.where(i_0 * 8 + i_1 < n)") == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import Var
 from tvm.tir.schedule.analysis.query import realize_of
-from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.error import Illegal, ScheduleValueError
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, For, ForKind
@@ -29,6 +29,7 @@ def add_unit_loop(state: SRefTree, block_or_loop: StmtSRef) -> StmtSRef:
             f"block {stmt.name_hint!r} is the root of its function",
             legal="a block within the root block",
             spots=[stmt],
+            error=ScheduleValueError,
         )
     realize = realize_of(state, block_or_loop)
     loop = For(Var("u", "int32"), 0, 1, ForKind.SERIAL, realize, span=stmt.span)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar, Var
-from tvm.tir.functor import substitute, vars_in, walk
+from tvm.tir.functor import substitute, uses_any, vars_in
 from tvm.tir.op.arith import is_one, logical_and
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.analysis.query import (
@@ -181,10 +181,13 @@ def _init_nest(loop: For, realize: BlockRealize, made: Divided) -> Stmt:
             values.append(value)
     used = set(vars_in(*values))
     loops: list[For] = []
+    summing: set[Var] = set()
     stmt: Stmt = loop
     while isinstance(stmt, For):
         if stmt.loop_var in used:
             loops.append(stmt)
+        else:
+            summing.add(stmt.loop_var)
         stmt = stmt.body
     fresh: dict[Var, PrimExpr] = {f.loop_var: f.loop_var.copy_with_suffix("") for f in loops}
     writes = [
@@ -194,7 +197,7 @@ def _init_nest(loop: For, realize: BlockRealize, made: Divided) -> Stmt:
     block = Block(iter_vars, [], writes, name, substitute(made.init, renamed), span=made.init.span)
     inside: PrimExpr = TRUE
     for part in conjuncts(made.inner_predicate):
-        if not is_one(part) and all(not isinstance(n, Var) or n in fresh for n in walk(part)):
+        if not is_one(part) and not uses_any(part, summing):
             inside = logical_and(inside, substitute(part, fresh))
     body: Stmt = BlockRealize(substitute(values, fresh), inside, block)
     for old in reversed(loops):
