@@ -63,3 +63,17 @@ def test_sizes_of_several_steps() -> None:
     assert isinstance(first, tir.Var)
     tvm.ir.assert_structural_equal(second, (first - 1) // 2 + 1)
     assert named.body.buffer is named.buffer_map[named.params[1]]
+
+
+def test_comparisons_of_what_may_be_no_number_stay() -> None:
+    @T.prim_func
+    def before(x: T.handle, y: T.handle, w: T.int64):
+        X = T.match_buffer(x, (T.max(w - T.int64(5), T.int64(0)),))
+        Y = T.match_buffer(y, (T.max(w - T.int64(5), T.int64(0)),), "int64")
+        for i in range(T.max(w - T.int64(5), T.int64(0))):
+            Y[i] = T.Select(
+                X[i] == X[i] and not X[i] <= X[0], i, T.max(w - T.int64(5), T.int64(0))
+            )
+
+    text = after(before).script()
+    assert "Y[i] = T.Select(X[i] == X[i] and not X[i] <= X[0], i, n0)" in text

@@ -47,6 +47,7 @@ class Computations:
         self._facts: dict[int, _Facts] = {}
         self._keys: dict[int, int] | None = {} if equivalent else None
         self._analyzer = Analyzer()
+        self._analyzer.rewriter.keeps_nan = True
         self._tables: dict[int, tuple[s.Stmt, Table]] = {}
 
     def key(self, expr: PrimExpr) -> int:

@@ -48,6 +48,7 @@ class _Names(StmtExprMutator):
         self.known: list[tuple[PrimExpr, PrimExpr]] = []
         self._bound = bound
         self._analyzer = Analyzer()
+        self._analyzer.rewriter.keeps_nan = True  # numbers chosen by comparisons are rewritten, too
 
     def add(self, extent: PrimExpr) -> None:
         """Name an extent that is a number and a part computed from what no buffer tells."""

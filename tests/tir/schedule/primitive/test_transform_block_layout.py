@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 from tests.tir.schedule.cases import check, elementwise, matmul, open_schedule, refuses
 from tvm.ir import assert_structural_equal
 from tvm.script import tir as T
@@ -72,3 +74,22 @@ def test_loops_over_a_part_of_the_domain() -> None:
         sch, "does not run for all values", "transform_block_layout", block,
         lambda i: (i // 4, i % 4),
     )  # fmt: skip
+
+
+def test_comparisons_of_what_may_be_no_number_stay() -> None:
+    """`not x <= y` holds where one is NaN, `y < x` does not."""
+
+    @T.prim_func
+    def before(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "int32")):
+        for i, j in T.grid(4, 8):
+            with T.block("B"):
+                v, w = T.axis.remap("SS", [i, j])
+                B[v, w] = T.Select(A[v, w] == A[v, w] and not A[v, w] <= A[v, 0], v, w)
+
+    wanted = r"\(A\[.*\] == A\[.*\] and not A\[.*\] <= A\[.*\],"
+    sch = open_schedule(before)
+    sch.transform_block_layout("B", lambda i, j: [i * 8 + j])
+    assert re.search(wanted, sch.mod.script())
+    sch = open_schedule(before)
+    sch.blockize(sch.get_loops("B")[1])
+    assert re.search(wanted, sch.mod.script())

@@ -308,6 +308,7 @@ class _Shift(StmtExprMutator):
 
     def __init__(self, values: Mapping[Var, PrimExpr], analyzer: Analyzer) -> None:
         super().__init__()
+        analyzer.rewriter.keeps_nan = True  # numbers may be chosen by comparisons of floats
         self._values, self._analyzer = values, analyzer
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:

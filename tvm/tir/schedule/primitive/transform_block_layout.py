@@ -114,6 +114,7 @@ class _Simplify(StmtExprMutator):
 
     def __init__(self, analyzer: Analyzer) -> None:
         super().__init__()
+        analyzer.rewriter.keeps_nan = True  # numbers may be chosen by comparisons of floats
         self._analyzer = analyzer
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
