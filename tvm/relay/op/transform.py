@@ -27,9 +27,7 @@ from .declare import (
     REQUIRED,
     Expr,
     Relate,
-    Relation,
     as_expr,
-    constant_ints,
     dynamic,
     is_open,
     relay_op,
@@ -51,16 +49,13 @@ from .sequences import reverse_sequence, sequence_mask
 from .sets import unique
 from .signal import dft, stft
 from .sparse import sparse_fill_empty_rows, sparse_reshape
-
-
-def _ints(value: Any, what: str) -> tuple[int, ...]:
-    found = constant_ints(value)
-    if found is None:
-        raise TypeError(
-            f"{what}: known only at run time; legal: numbers, or a relay.const; "
-            "relay.transform.DynamicToStatic finds numbers for values that are constant"
-        )
-    return tuple(found)
+from .stretches import (
+    broadcast_to,
+    broadcast_to_like,
+    collapse_sum_like,
+    collapse_sum_to,
+    fixed_ints,
+)
 
 
 def _cast_type(ctx: Relate) -> Type | None:
@@ -113,7 +108,7 @@ def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> Call:
     if is_open(axis):
         attrs = ATTRS_CLASSES["DynExpandDimsAttrs"](num_newaxis=num_newaxis)
         return dynamic("dyn.expand_dims", attrs, data, axis)
-    position = _ints(axis, "expand_dims: the axis")[0]
+    position = fixed_ints(axis, "expand_dims: the axis")[0]
     return expand_dims.call(data, axis=position, num_newaxis=num_newaxis)
 
 
@@ -166,7 +161,7 @@ def squeeze(data: Expr, axis: Any = None) -> Call:
     """Axes of extent 1 go: those named, or all."""
     if is_open(axis):
         return dynamic("dyn.squeeze", ATTRS_CLASSES["SqueezeAttrs"](axis=()), data, axis)
-    return squeeze.call(data, axis=None if axis is None else _ints(axis, "squeeze: the axes"))
+    return squeeze.call(data, axis=None if axis is None else fixed_ints(axis, "squeeze: the axes"))
 
 
 def _reshape_type(ctx: Relate) -> Type | None:
@@ -200,7 +195,7 @@ def reshape(data: Expr, newshape: Any, allowzero: bool = False) -> Call:
 
 def _items(value: Any) -> list[Any]:
     if isinstance(value, Constant):
-        return list(_ints(value, "reshape: the shape"))
+        return list(fixed_ints(value, "reshape: the shape"))
     return [int(v) if not hasattr(v, "dtype") or not hasattr(v, "span") else v for v in value]
 
 
@@ -212,7 +207,7 @@ def _items(value: Any) -> list[Any]:
 def reverse_reshape(data: Expr, newshape: Any) -> Call:
     """As `reshape`, with the codes read from the back."""
     newshape = (newshape,) if isinstance(newshape, int) else newshape
-    return reverse_reshape.call(data, newshape=_ints(newshape, "reverse_reshape: the shape"))
+    return reverse_reshape.call(data, newshape=fixed_ints(newshape, "reverse_reshape: the shape"))
 
 
 def _reverse_type(ctx: Relate) -> Type | None:
@@ -362,7 +357,7 @@ def full(fill_value: Expr, shape: Any = (), dtype: str = "") -> Call:
     if is_open(shape):
         attrs = ATTRS_CLASSES["InitOpAttrs"](shape=None, dtype=dtype)
         return dynamic("dyn.full", attrs, fill_value, shape)
-    return full.call(fill_value, shape=_ints(shape, "full: the shape"), dtype=dtype)
+    return full.call(fill_value, shape=fixed_ints(shape, "full: the shape"), dtype=dtype)
 
 
 def _full_like_type(ctx: Relate) -> Type | None:
@@ -490,7 +485,7 @@ def tile(data: Expr, reps: Any) -> Call:
     """The whole tensor several times along each axis."""
     if is_open(reps):
         return dynamic("dyn.tile", ATTRS_CLASSES["TileAttrs"](reps=()), data, reps)
-    return tile.call(data, reps=_ints(reps, "tile: the repetitions"))
+    return tile.call(data, reps=fixed_ints(reps, "tile: the repetitions"))
 
 
 @relay_op("reverse", "ReverseAttrs", operands=("data",), relation=along_axis,
@@ -519,95 +514,6 @@ def _where_type(ctx: Relate) -> Type | None:
 def where(condition: Expr, x: Expr, y: Expr) -> Call:
     """From `x` where the condition holds, from `y` elsewhere."""
     return where.call(condition, x, y)
-
-
-def _broadcast_to_type(ctx: Relate) -> Type | None:
-    x = tensor(ctx, 0)
-    if x is None:
-        return None
-    wanted = list(ctx.attrs.shape)
-    _require_stretch(ctx, extents(x), wanted)
-    return TensorType(wanted, ctx.attrs.dtype or x.dtype)
-
-
-@relay_op("broadcast_to", "InitOpAttrs", operands=("data",), relation=_broadcast_to_type, level=4,
-          pattern=BROADCAST, optional={"dtype": ""},
-          lower=lambda bb, x, *, shape, dtype: R.broadcast_to(x, list(shape)))  # fmt: skip
-def broadcast_to(data: Expr, shape: Any) -> Call:
-    """The tensor stretched to a shape."""
-    if is_open(shape):
-        attrs = ATTRS_CLASSES["InitOpAttrs"](shape=None, dtype="")
-        return dynamic("dyn.broadcast_to", attrs, data, shape)
-    shape = (shape,) if isinstance(shape, int) else shape
-    return broadcast_to.call(data, shape=_shape(shape), dtype="")
-
-
-def _shape(shape: Any) -> tuple[Any, ...]:
-    if isinstance(shape, Constant):
-        return _ints(shape, "the shape")
-    return tuple(int(d) if isinstance(d, int) or not hasattr(d, "span") else d for d in shape)
-
-
-@relay_op("broadcast_to_like", pattern=BROADCAST, level=10,
-          relation=lambda ctx: _stretched(_shape_of_second)(ctx),
-          lower=lambda bb, x, like: R.broadcast_to(x, like.struct_info.shape))  # fmt: skip
-def broadcast_to_like(data: Expr, broadcast_type: Expr) -> Call:
-    """The tensor stretched to the shape of another."""
-    return broadcast_to_like.call(data, broadcast_type)
-
-
-@relay_op("collapse_sum_like", pattern=2 + 1, level=10,
-          relation=lambda ctx: _stretched(_shape_of_second, back=True)(ctx),
-          lower=lambda bb, x, like: R.collapse_sum_like(x, like))  # fmt: skip
-def collapse_sum_like(data: Expr, collapse_type: Expr) -> Call:
-    """Sums over the axes along which another tensor would be stretched."""
-    return collapse_sum_like.call(data, collapse_type)
-
-
-@relay_op("collapse_sum_to", "InitOpAttrs", operands=("data",), level=4, pattern=2 + 1,
-          relation=lambda ctx: _stretched(_shape_wanted, back=True)(ctx),
-          optional={"dtype": REQUIRED},
-          lower=lambda bb, x, *, shape, dtype: R.collapse_sum_to(x, list(shape)))  # fmt: skip
-def collapse_sum_to(data: Expr, shape: Any) -> Call:
-    """Sums over the axes along which a shape would be stretched."""
-    return collapse_sum_to.call(data, shape=_shape(shape), dtype="")
-
-
-def _shape_wanted(ctx: Relate) -> Type | None:
-    x = tensor(ctx, 0)
-    return None if x is None else TensorType(ctx.attrs.shape, x.dtype)
-
-
-def _shape_of_second(ctx: Relate) -> Type | None:
-    x, like = tensor(ctx, 0), tensor(ctx, 1)
-    if x is None or like is None:
-        return None
-    if x.dtype != like.dtype:
-        raise ctx.fail(f"{x.dtype} and {like.dtype}", "tensors of one type")
-    return TensorType(like.shape, x.dtype)
-
-
-def _stretched(target: Relation, *, back: bool = False) -> Relation:
-    """The target's type; the operand must stretch to its shape, or (`back`) it to the operand's."""
-
-    def relation(ctx: Relate) -> Type | None:
-        found, x = target(ctx), tensor(ctx, 0)
-        if isinstance(found, TensorType) and x is not None:
-            small, large = extents(x), extents(found)
-            _require_stretch(ctx, *((large, small) if back else (small, large)))
-        return found
-
-    return relation
-
-
-def _require_stretch(ctx: Relate, small: list[Any], large: list[Any]) -> None:
-    pairs = zip(reversed(small), reversed(large))
-    known = [(a, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int)]
-    if len(small) > len(large) or any(a not in (1, b) for a, b in known):
-        raise ctx.fail(
-            f"{small} does not stretch to {large}",
-            "the same extents from behind, or ones that are repeated",
-        )
 
 
 def _split_type(ctx: Relate) -> Type | None:
@@ -647,7 +553,7 @@ def split(data: Expr, indices_or_sections: Any, axis: int = 0) -> Any:
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
     else:
-        indices_or_sections = _ints(indices_or_sections, "split: the indices")
+        indices_or_sections = fixed_ints(indices_or_sections, "split: the indices")
         count = len(indices_or_sections) + 1
     made = split.call(data, indices_or_sections=indices_or_sections, axis=axis)
     return TupleWrapper(made, count)
@@ -734,11 +640,11 @@ def strided_slice(
         )
         step = [1] if strides is None else strides
         return dynamic("dyn.strided_slice", attrs, data, begin, end, step)
-    steps = _ints([1] if strides is None else strides, "strided_slice: the strides")
+    steps = fixed_ints([1] if strides is None else strides, "strided_slice: the strides")
     return strided_slice.call(
         data, begin=_bounds(begin, "strided_slice: the begin"),
         end=_bounds(end, "strided_slice: the end"), strides=steps or (1,),
-        axes=None if axes is None else _ints(axes, "strided_slice: the axes"),
+        axes=None if axes is None else fixed_ints(axes, "strided_slice: the axes"),
         slice_mode=slice_mode,
     )  # fmt: skip
 
@@ -747,7 +653,7 @@ def _bounds(value: Any, what: str) -> tuple[int | None, ...]:
     """Numbers; None stands for the first or the last index of an axis."""
     if isinstance(value, (list, tuple)):
         return tuple(None if item is None else int(item) for item in value)
-    return _ints(value, what)
+    return fixed_ints(value, what)
 
 
 @relay_op("strided_set", relation=lambda ctx: tensor(ctx, 0), level=4, pattern=INJECTIVE,
@@ -795,7 +701,7 @@ def _slice_like(bb: Any, x: Any, like: Any, *, axes: Any) -> Any:
 def slice_like(data: Expr, shape_like: Expr, axes: Any = None) -> Call:
     """The front of a tensor, as large as another along some axes."""
     return slice_like.call(
-        data, shape_like, axes=None if axes is None else _ints(axes, "slice_like: the axes")
+        data, shape_like, axes=None if axes is None else fixed_ints(axes, "slice_like: the axes")
     )
 
 
@@ -872,7 +778,7 @@ def one_hot(
     if is_open(depth):
         attrs = ATTRS_CLASSES["OneHotAttrs"](depth=0, axis=axis, dtype=dtype)
         return dynamic("dyn.one_hot", attrs, indices, on_value, off_value, depth)
-    depth = _ints(depth, "one_hot: the depth")[0]
+    depth = fixed_ints(depth, "one_hot: the depth")[0]
     return one_hot.call(indices, on_value, off_value, depth=depth, axis=axis, dtype=dtype)
 
 
@@ -910,7 +816,7 @@ def sparse_to_dense(
         )
     return sparse_to_dense.call(
         sparse_indices, sparse_values, default,
-        output_shape=_ints(output_shape, "sparse_to_dense: the shape"),
+        output_shape=fixed_ints(output_shape, "sparse_to_dense: the shape"),
     )  # fmt: skip
 
 
