@@ -24,7 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.contrib.thrust",),
     ("tvm.tir",),
     ("tvm.arith",),
-    ("tvm.tir.index_digits",),
+    ("tvm.tir.index_digits", "tvm.tir.index_range"),
     ("tvm.tir.analysis", "tvm.tir.index_map"),
     ("tvm.tir.transform", "tvm.tir.script", "tvm.tir.interp", "tvm.te"),
     ("tvm.tir.tensor_intrin",),

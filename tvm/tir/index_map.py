@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
 from tvm.arith import Analyzer, ConstIntBound, IterMapLevel, detect_iter_map
 from tvm.arith.deep_equal import deep_equal
-from tvm.arith.int_set import eval_set
 from tvm.arith.iter_affine_map import inverse_if_any
 from tvm.arith.pattern import linear_equation
 from tvm.error import CheckError, ShapeError
@@ -37,6 +36,7 @@ from .expr import (
 )
 from .functor import StmtExprMutator, substitute, uses_any, uses_var, vars_in, walk
 from .index_digits import Digits, digits_of, with_digits
+from .index_range import range_of
 from .op.arith import (
     cast,
     ceildiv,
@@ -49,7 +49,6 @@ from .op.arith import (
     logical_and,
     logical_or,
     match_types,
-    negative,
     not_equal,
 )
 
@@ -183,7 +182,7 @@ class IndexMap(Node):
         if None in found:
             found = self._strided_ranges(ranges, found, prover)
         return [
-            rng or _range_of(index, domains, prover) for rng, index in zip(found, indices)
+            rng or range_of(index, domains, prover) for rng, index in zip(found, indices)
         ]
 
     def _strided_ranges(
@@ -312,7 +311,7 @@ class IndexMap(Node):
         result = [plain.simplify(substitute(moved[var], whole)) for var in self.initial_indices]
         box = {s.var: s.domain for s in shifts.values()}
         for out, index in zip(outputs, indices):
-            analyzer.bind_domain(out, _range_of(index, box, prover))
+            analyzer.bind_domain(out, range_of(index, box, prover))
         padding: PrimExpr | None = None
         for var in dict.fromkeys(v for v in vars_in(*self.final_indices) if v in shifts):
             shift = shifts[var]
@@ -425,28 +424,6 @@ def _as_ranges(shape: Sequence[Range | PrimExpr | int]) -> list[Range]:
     return [s if isinstance(s, Range) else Range.from_min_extent(0, as_expr(s)) for s in shape]
 
 
-def _range_of(index: PrimExpr, domains: Mapping[Var, Range], analyzer: Analyzer) -> Range:
-    """The least range around the values of an index over a box."""
-    interval = eval_set(index, domains, analyzer)
-    if not (interval.has_lower_bound() and interval.has_upper_bound()):
-        raise CheckError(f"IndexMap: the bounds of {index} cannot be told; legal: affine indices")
-    low, high = analyzer.simplify(interval.min_value), interval.max_value
-    extent = analyzer.simplify(high - low + 1)
-    if isinstance(index, FloorDiv) and is_zero(low) and not isinstance(extent, IntImm):
-        inner = eval_set(index.a, domains, analyzer)
-        if inner.has_upper_bound():
-            extent = _parts(analyzer.simplify(inner.max_value + 1), index.b, analyzer)
-    return Range.from_min_extent(low, extent)
-
-
-def _parts(extent: PrimExpr, size: PrimExpr, analyzer: Analyzer) -> PrimExpr:
-    """How many parts of a size cover an extent, the last of them padded."""
-    rest = analyzer.simplify(floormod(extent, size))
-    if isinstance(rest, IntImm) and isinstance(size, IntImm):  # n * 4 + 1 by 4 is n + 1
-        return analyzer.simplify(floordiv(extent + -rest.value % size.value, size))
-    return floordiv(extent - floormod(extent, negative(size)), size)  # n - n % -c is rounded up
-
-
 def _padded_range_of(index: PrimExpr, domains: Mapping[Var, Range]) -> Range | None:
     """The range of a remainder where the old indices are too few to fill it; None for others.
 
@@ -465,7 +442,7 @@ def _padded_range_of(index: PrimExpr, domains: Mapping[Var, Range]) -> Range | N
     prover = Analyzer()
     for var, dom in box.items():
         prover.bind(var, dom)
-    return _range_of(prover.simplify(substitute(index, moved)), box, prover)
+    return range_of(prover.simplify(substitute(index, moved)), box, prover)
 
 
 def _solve(

@@ -99,3 +99,18 @@ def test_results_in_any_order(order: str, length: int | str) -> None:
     unrolled = [line for line in texts if line.startswith("for r_1")]
     assert unrolled, "the rows of a tile are those of the result"
     assert not any(line.startswith("for h_1") for line in texts)
+
+
+@pytest.mark.parametrize("batch", [4, "n"])
+def test_a_row_that_is_repeated(batch: int | str) -> None:
+    """One row each, added to five: the loops of the sum are those of the product."""
+    size = te.size_var("n", "int64") if isinstance(batch, str) else tvm.tir.const(batch, "int64")
+    zero, one, many, columns, depth = (tvm.tir.const(k, "int64") for k in (0, 1, 5, 24, 20))
+    a = te.placeholder((size, one, depth), name="A")
+    b = te.placeholder((depth, columns), name="B")
+    rest = te.placeholder((size, many, columns), name="R")
+    k = te.reduce_axis((zero, depth), name="k")
+    shape = (size, one, columns)
+    c = te.compute(shape, lambda i, j, x: te.sum(a[i, j, k] * b[k, x], axis=k), name="C")
+    d = te.compute(rest.shape, lambda i, j, x: c[i, zero, x] + rest[i, j, x], name="D")
+    scheduled(GEMM(), te.create_prim_func([a, b, rest, d]), HASWELL, sizes={"n": 4})

@@ -106,3 +106,18 @@ def test_choices_between_choices_keep_their_symbols():
     extent = function.body.body.struct_info.shape.values[0]
     assert str(extent).count("if_then_else") <= 3
     assert len(str(function)) < 40_000
+
+
+def test_choices_between_equals_are_settled():
+    @R.function
+    def f(x: R.Tensor(("n",), "float32"), w: R.Tensor(("m",), "float32")):
+        n, m, a, b = T.int64(), T.int64(), T.int64(), T.int64()
+        y = R.match_cast(x, R.Tensor((a,), "float32"))
+        z = R.match_cast(w, R.Tensor((b,), "float32"))
+        _ = R.match_cast(R.shape([m]), R.Shape([n]))
+        o: R.Tensor((T.if_then_else(m == 1, a, a),), "float32") = R.call_pure_packed(
+            "f", y, z, sinfo_args=R.Tensor((T.if_then_else(m == 1, a, a),), "float32")
+        )
+        return o
+
+    assert str(canonical_symbols(f).body.body.struct_info.shape) == "R.shape([n])"

@@ -210,17 +210,16 @@ def _inlined_copy(sch: Schedule, back: BlockRV, found: Contraction) -> BlockRV |
         return None
     node: Block = sch.get(users[0])
     made = sch.get(back).writes[0].buffer
-    names = [iv.var for iv in node.iter_vars]
-    if not _is_spatial(node) or len(names) != len(found.store):
+    if not _is_spatial(node) or len(node.iter_vars) != len(found.store):
         return None
     if not all(isinstance(index, Var) for index in found.store):
         return None
     for region in node.reads:
         if region.buffer is made and any(
-            part.min is not name and not is_one(extent)
-            for part, name, extent in zip(region.region, names, made.shape)
+            part.min is not iv.var and not (is_one(extent) and is_one(_size(iv)))
+            for part, iv, extent in zip(region.region, node.iter_vars, made.shape)
         ):
-            return None  # it reads the result in another order
+            return None  # it reads the result in another order, or one element often
         if region.buffer is made and _has_border(node, region):
             return None
     sch.compute_inline(back)

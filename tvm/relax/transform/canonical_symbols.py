@@ -24,7 +24,7 @@ from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.rebuild import all_bindings
 from tvm.tir import expr as tir
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import StmtExprMutator, substitute, walk
 
 MAX_CHOICES = 3  # in an extent that is written out wherever it is used
 
@@ -53,7 +53,7 @@ class _Symbols(PyExprMutator):
         if not self._known or isinstance(expr, tir.IntImm):
             return expr
         new = substitute(expr, self._known)
-        return expr if new is expr else simplify(new, self._analyzer)
+        return expr if new is expr else _Settled().visit_expr(simplify(new, self._analyzer))
 
     def visit_match_cast_(self, binding: MatchCast) -> None:
         value = self.builder_.normalize_argument(self.visit_expr(binding.value))
@@ -136,5 +136,19 @@ class _Symbols(PyExprMutator):
 
 
 def _choices(extent: PrimExpr) -> int:
-    return sum(getattr(getattr(part, "op", None), "name", "") == "tir.if_then_else"
-               for part in walk(extent))  # fmt: skip
+    return sum(_is_choice(part) for part in walk(extent))
+
+
+def _is_choice(part: object) -> bool:
+    return getattr(getattr(part, "op", None), "name", "") == "tir.if_then_else"
+
+
+class _Settled(StmtExprMutator):
+    """What is known may leave a choice between equals: `if_then_else(a == 1, b, b)` is b."""
+
+    def visit_call_(self, op: tir.Call) -> PrimExpr:
+        new = super().visit_call_(op)
+        if not isinstance(new, tir.Call) or not _is_choice(new):
+            return new
+        _, yes, no = new.args
+        return yes if isinstance(yes, PrimExpr) and structural_equal(yes, no) else new
