@@ -268,11 +268,15 @@ class Analyzer(Knowledge):
 
     def const_int_bound(self, expr: Any) -> ConstIntBound:
         """The constant bounds of an integer expression."""
-        value = e.as_expr(expr)
-        low, high = self.bounds.of(value)
-        if is_index(value.dtype) and isinstance(value, (e.Add, e.Sub)):
-            low, high = self.comparisons.narrowed(value, (low, high))
+        low, high = self.bound(e.as_expr(expr))
         return ConstIntBound(low, high)
+
+    def bound(self, expr: PrimExpr) -> Bound:
+        """`const_int_bound` as a plain pair."""
+        found = self.bounds.of(expr)
+        if is_index(expr.dtype) and isinstance(expr, (e.Add, e.Sub)):
+            return self.comparisons.narrowed(expr, found)
+        return found
 
     def modular_set(self, expr: Any) -> ModularSet:
         """The remainders of an integer expression; casts around it are taken to lose nothing."""

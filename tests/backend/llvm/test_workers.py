@@ -6,6 +6,7 @@ import os
 import signal
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,6 +63,32 @@ def test_one_that_dies_at_work_leaves_it_to_us(monkeypatch: pytest.MonkeyPatch) 
     workers.begin()
     assert worker._begun[0].is_ready()
     assert len(workers.emit_objects(MANY, jit.host_machine())) == 9
+
+
+class Refusing:
+    """A process that is there and cannot do some pieces."""
+
+    def is_ready(self) -> bool:
+        return True
+
+    def is_alive(self) -> bool:
+        return False  # nobody keeps it
+
+
+@pytest.mark.parametrize(
+    ("refused", "done", "left"),
+    [({0}, {1, 2, 3, 4, 5}, []), ({1, 2, 4}, {0, 3, 5}, []), ({1, 2, 3, 4}, {0}, [4, 5])],
+)
+def test_one_that_refuses_pieces_gets_others(
+    refused: set[int], done: set[int], left: list[int]
+) -> None:
+    def there(helper: worker.Worker, number: int) -> bytes | None:
+        return None if number in refused else b"done"
+
+    work = workers._Work(deque(range(6)), there)
+    work.share(Refusing())  # type: ignore[arg-type]
+    assert set(work.found) == done
+    assert list(work.waiting) == left
 
 
 def test_a_fault_is_told_as_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from . import cache, jit, worker
 from .split import parts_of
 
 _MAX_PROCESSES: Final = 7
+_PATIENCE: Final = 3  # pieces that a process could not do, before it gets no more
 _MIN_TEXT: Final = 150_000  # characters of text; less is compiled before a process has started
 
 
@@ -137,15 +138,16 @@ class _Work:
                 helper.kill()
 
     def share(self, helper: worker.Worker) -> None:
-        """Let a process take pieces until none is left."""
-        content: bytes | None = b""
-        while content is not None and helper.is_ready():
+        """Let a process take pieces until none is left; what it could not do may be done here."""
+        refused = 0  # one after the other
+        while refused < _PATIENCE and helper.is_ready():
             with self._change:
                 number = self.take(0)
                 if number is None:
                     break
                 self._away.add(helper)
             content = self._there(helper, number)
+            refused = refused + 1 if content is None else 0
             with self._change:
                 if content is not None:
                     self.found[number] = content

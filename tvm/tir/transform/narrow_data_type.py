@@ -49,8 +49,10 @@ class _Bounded(AnalyzedMutator):
 
     def fits(self, expr: PrimExpr) -> bool:
         """All values of `expr` are values of the target type."""
-        bound = self.analyzer.const_int_bound(expr)
-        return self._low <= bound.min_value and bound.max_value <= self._high
+        if isinstance(expr, e.IntImm):
+            return self._low <= expr.value <= self._high
+        low, high = self.analyzer.bound(expr)
+        return self._low <= low and high <= self._high
 
     def _wide(self, dtype: DataType) -> bool:
         return dtype.is_int and dtype.is_scalar and dtype.bits > self._target.bits

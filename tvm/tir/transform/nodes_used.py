@@ -62,11 +62,15 @@ def _words(body: s.Stmt) -> frozenset[str]:
     found: set[str] = set()
     kinds: set[type] = set()
     dtypes: set[DataType] = set()  # wherever values come from, and go to
+    seen: set[int] = set()  # pairs: iterations of an unrolled loop share what does not change
     stack: list[Any] = [body]
     while stack:
         node = stack.pop()
         kind = type(node)
         if kind in PAIRS:  # most of what is no leaf
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
             kinds.add(kind)
             a, b = node.a, node.b
             if type(a) not in _LEAVES:

@@ -61,6 +61,8 @@ class _Remover(AnalyzedMutator):
         super().__init__(func)
         self._dataflow = dataflow
         self._compares = dataflow  # indices, so that values behind names count and not just bounds
+        self._body = func.body
+        self._of_buffers: set[e.Var] | None = None
         self._uses: set[e.Var] = set()
         self._rebound: set[e.Var] = set()
         bound: set[e.Var] = set()
@@ -122,9 +124,15 @@ class _Remover(AnalyzedMutator):
             return stmt
         if uses_var(stmt.body, stmt.var):
             return stmt
-        if stmt.var in variables_of_buffers(stmt.body):
+        if self._may_be_of_buffer(stmt.var) and stmt.var in variables_of_buffers(stmt.body):
             return stmt
         return s.SeqStmt.flatten(effects_of(stmt.value), stmt.body)
+
+    def _may_be_of_buffer(self, var: e.Var) -> bool:
+        """A buffer mentions it somewhere: nothing new does, once something is removed."""
+        if self._of_buffers is None:
+            self._of_buffers = variables_of_buffers(self._body)
+        return var in self._of_buffers
 
     def _is_used(self, var: e.Var) -> bool:
         """A variable that is bound once is used where it was bound, before anything is removed."""
