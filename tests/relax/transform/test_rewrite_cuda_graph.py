@@ -105,13 +105,13 @@ def test_storage_is_kept_and_launches_are_recorded() -> None:
             _1 = R.memory.kill_tensor(alloc)
             storage1: R.Object = gv[1]
             alloc1 = R.memory.alloc_tensor(storage1, 0, R.shape([2, 4]), "float32")
-            alloc3 = R.builtin.alloc_tensor(R.shape([2, 4]), "float32", 0, "global")
             gv1 = R.call_builtin_with_ctx(
                 "vm.builtin.cuda_graph.run_or_capture",
                 (cls.main_cuda_graph_capture, (lv, alloc1, storage), R.prim_value(0)),
                 sinfo_args=(R.Tuple(R.Tensor((2, 4), "float32")),),
             )
             lv2: R.Tensor((2, 4), "float32") = gv1[0]
+            alloc3 = R.builtin.alloc_tensor(R.shape([2, 4]), "float32", 0, "global")
             _6 = cls.exp(lv2, alloc3)
             gv2: R.Tensor((2, 4), "float32") = alloc3
             _8 = R.memory.kill_storage(storage)
@@ -211,6 +211,57 @@ def test_what_launches_nothing_is_not_recorded() -> None:
             return x
 
     assert [var.name_hint for var in RewriteCUDAGraph()(Mod).functions] == ["main"]
+
+
+def _behind_the_first_launch(between: str) -> list[str]:
+    """The variables of a function's bindings; each `gv` is the result of a graph.
+
+    `between` is bound to `o` among three launches, of which the first is not the same in each run.
+    """
+    storages = "\n".join(
+        f"    s{i} = R.memory.alloc_storage(R.shape([32]), 0, 'global', 'float32')\n"
+        f"    a{i} = R.memory.alloc_tensor(s{i}, 0, R.shape([2, 4]), 'float32')"
+        for i in range(3)
+    )
+    text = f"""
+@R.function
+def main(x: R.Tensor((2, 4), "float32"), t: R.Tuple(R.Tensor((2, 4), "float32"))):
+    R.func_attr({{"relax.force_pure": True}})
+{storages}
+    first = R.call_packed("launch", x, a0, sinfo_args=R.Tuple())
+    second = R.call_packed("launch", a0, a1, sinfo_args=R.Tuple())
+    o = {between}
+    third = R.call_packed("launch", a1, a2, sinfo_args=R.Tuple())
+    last = R.call_packed("launch", a2, x, sinfo_args=R.Tuple())
+    return o
+"""
+    mod = IRModule({"main": tvm.script.from_source(text, {"R": R})})
+    after = RewriteCUDAGraph()(mod)
+    names = [b.var.name_hint for b in after["main"].body.blocks[0].bindings]
+    return names[names.index("first") + 1 :]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        'R.builtin.alloc_tensor(R.shape([2, 4]), "float32", 0, "global")',
+        "R.shape([2, 4])",
+        "R.prim_value(3)",
+        'R.str("text")',
+        'R.match_cast(x, R.Tensor((2, 4), "float32"))',
+    ],
+)
+def test_what_puts_nothing_on_the_device_ends_no_region(between: str) -> None:
+    assert _behind_the_first_launch(between) == ["gv1", "o", "last"]
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["x", "(x, x)", "t[0]", 'R.call_packed("use", x, sinfo_args=R.Object())', "R.reshape(x, (8,))",
+     'R.call_packed("vm.builtin.shape_of", a1, sinfo_args=R.Object())'],
+)  # fmt: skip
+def test_what_differs_from_run_to_run_ends_a_region(between: str) -> None:
+    assert _behind_the_first_launch(between) == ["gv1", "o", "gv2", "last"]
 
 
 def test_results_are_in_the_order_of_their_readers() -> None:

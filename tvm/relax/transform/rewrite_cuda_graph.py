@@ -12,8 +12,9 @@
 Storage of known size is allocated once and kept, but for that of a function's result:
 `cuda_graph_alloc` makes it for all functions of the module, of which one runs at a time, so that
 the largest of each, the second largest and so on are the same. A region goes from the first launch
-whose operands all lie in such storage to the next launch of which that does not hold; it becomes a
-function of what it reads, and gives what is read after it, in the order of its readers. Parameters
+whose operands all lie in such storage to the next value of which that does not hold, but for memory
+that is allocated, shapes and checks; it becomes a function of what it reads, which is called where
+it begins, and gives what is read after it, in the order of its readers. Parameters
 after the first `num_input` are taken to be the same in every run. So are the symbolic variables
 that the attribute `relax.rewrite_cuda_graph.capture_symbolic_vars` names; a graph is kept for each
 of their values. Works on lowered functions, and only with the option
@@ -43,6 +44,7 @@ from tvm.relax.expr import (
     ExternFunc,
     Function,
     If,
+    MatchCast,
     PrimValue,
     SeqExpr,
     ShapeExpr,
@@ -207,6 +209,8 @@ class _Rewriter:
         value = binding.value
         if not isinstance(binding, VarBinding) or isinstance(value, (If, Function, SeqExpr)):
             return False
+        if isinstance(value, (ShapeExpr, PrimValue, StringImm, DataTypeImm)):
+            return False  # no tensors
         if not isinstance(value, Call):
             return self._is_static(value)
         name = _op(value)
@@ -223,13 +227,15 @@ class _Rewriter:
     def _block(self, block: BindingBlock, after: list[Var]) -> BindingBlock:
         made: list[Binding] = []
         region: list[VarBinding] = []
+        between: list[Binding] = []  # the region's, and what stands among them without ending it
         reads = [_reads(binding.value) for binding in block.bindings]
 
         def close(at: int) -> None:
             if region:
                 later = [var for some in reads[at:] for var in some] + after
-                made.extend(self._recorded(region, later))
-                region.clear()
+                made.extend(self._recorded(region, between, later))
+            region.clear()
+            between.clear()
 
         for i, binding in enumerate(block.bindings):
             if binding.var in self.storage_indices:
@@ -241,9 +247,14 @@ class _Rewriter:
                 if region or self._is_launch(binding.value):
                     assert isinstance(binding, VarBinding), "only these are recorded"
                     region.append(binding)
+                    between.append(binding)
                     continue
-            if region and (self._is_launch(binding.value) or _meets(binding, region)):
-                close(i)
+            if not isinstance(binding.value, (Call, Var)) and self._is_static(binding.value):
+                self._static.add(binding.var)
+            if region and _ends_no_region(binding):
+                between.append(binding)
+                continue
+            close(i)
             made.append(binding)
         close(len(reads))
         return type(block)(made, block.span)
@@ -262,12 +273,16 @@ class _Rewriter:
         item = TupleGetItem(self._holder, self.storage_indices[binding.var])
         yield VarBinding(binding.var, self._bb.normalize(item), binding.span)
 
-    def _recorded(self, region: Sequence[VarBinding], after: list[Var]) -> Iterator[Binding]:
-        """A call of the region as a function, and what is read after it."""
+    def _recorded(
+        self, region: Sequence[VarBinding], between: Sequence[Binding], after: list[Var]
+    ) -> Iterator[Binding]:
+        """A call of the region as a function, what stood within it, and what is read after it."""
         inside = {one.var for one in region}
         inputs = list(dict.fromkeys(
             var for one in region for var in _reads(one.value) if var not in inside
         ))  # fmt: skip
+        others = [one for one in between if one.var not in inside]
+        after = [var for one in others for var in _reads(one.value)] + after
         outputs = list(dict.fromkeys(var for var in after if var in inside))
         symbols = list(dict.fromkeys(
             var for one in region for var in _symbols_in(one) if var.name in self._symbols
@@ -284,11 +299,15 @@ class _Rewriter:
         info = TupleStructInfo([var.struct_info for var in outputs])
         call = call_builtin_with_ctx(_RUN, args, sinfo_args=info)
         held = self._new_var(call)
+        yield from (one for one in others if one.var in inputs)
         yield VarBinding(held, self._bb.normalize(call), region[0].span)
-        for one in region:
-            if one.var in outputs:
-                item = self._bb.normalize(TupleGetItem(held, outputs.index(one.var)))
-                yield VarBinding(one.var, item, one.span)
+        for each in between:
+            if each.var not in inside:
+                if each.var not in inputs:
+                    yield each
+            elif each.var in outputs:
+                item = self._bb.normalize(TupleGetItem(held, outputs.index(each.var)))
+                yield VarBinding(each.var, item, each.span)
 
     def _new_var(self, call: Call) -> Var:
         normal = self._bb.normalize(call)
@@ -323,27 +342,39 @@ def _is_fixed_storage(value: RelaxExpr) -> bool:
 
 def _storages_of_result(seq: SeqExpr) -> set[Var]:
     """The storages of the tensors that a function gives: they are its caller's, run by run."""
-    given = set(free_vars(seq.body))
+    given: set[Var] = set()
     storages: set[Var] = set()
-    for block in reversed(seq.blocks):
-        for binding in reversed(block.bindings):
-            value = binding.value
-            if binding.var not in given:
-                continue
-            if isinstance(value, (Var, Tuple, TupleGetItem, If)) or _op(value) in _VIEWS:
-                given.update(_reads(value))
-            elif _op(value) == "relax.memory.alloc_tensor":
-                storages.update(_reads(value))
+
+    def follow(part: SeqExpr) -> None:
+        given.update(free_vars(part.body))
+        for block in reversed(part.blocks):
+            for binding in reversed(block.bindings):
+                value = binding.value
+                if binding.var not in given:
+                    continue
+                if isinstance(value, If):
+                    for branch in (value.true_branch, value.false_branch):
+                        assert isinstance(branch, SeqExpr), "branches are sequences"
+                        follow(branch)
+                elif isinstance(value, (Var, Tuple, TupleGetItem)) or _op(value) in _VIEWS:
+                    given.update(_reads(value))
+                elif _op(value) == "relax.memory.alloc_tensor":
+                    storages.update(_reads(value))
+
+    follow(seq)
     return storages
 
 
-def _meets(binding: Binding, region: Sequence[VarBinding]) -> bool:
-    """Whether a binding must come after a region: it reads what is made there, or kills."""
-    read = set(_reads(binding.value))
-    if any(one.var in read for one in region):
+def _ends_no_region(binding: Binding) -> bool:
+    """Whether a binding that is not recorded may stand among those that are.
+
+    It puts no work on the device, and nobody can tell whether it comes before or after that.
+    """
+    if isinstance(binding, MatchCast):
         return True
-    kills = _op(binding.value).startswith(("relax.memory.kill", "relax.vm.kill"))
-    return kills and any(var in read for one in region for var in _reads(one.value))
+    names = ("relax.builtin.alloc_tensor", "relax.memory.alloc_storage")
+    leaves = (ShapeExpr, PrimValue, StringImm, DataTypeImm)
+    return isinstance(binding.value, leaves) or _op(binding.value) in names
 
 
 def _reads(value: RelaxExpr) -> list[Var]:
