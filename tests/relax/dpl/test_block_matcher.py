@@ -191,25 +191,28 @@ def test_items_of_a_tuple() -> None:
     assert found[b] is _block(func).bindings[2].var
 
 
-def test_operands_that_are_no_variables() -> None:
+@pytest.mark.parametrize("tied", [True, False])
+def test_operands_that_are_no_variables_are_no_nodes(tied: bool) -> None:
     @R.function
     def func(x: R.Tensor((32, 32), "float32")):
         with R.dataflow():
             a = R.add(x, R.const(1.0, "float32"))
             b = R.reshape(a, R.shape([1024]))
-            c = R.concat((b, b))
-            R.output(c)
-        return c
+            R.output(b)
+        return b
 
     with PatternContext() as ctx:
-        x, one = wildcard(), is_const()
-        add = is_op("relax.add")(x, one)
-        reshape = is_op("relax.reshape")(add, wildcard())
-        reshape >> is_op("relax.concat")(wildcard())
+        x = wildcard()
+        others = {"varg_default_wildcard": True} if not tied else {}
+        add = is_op("relax.add")(*([x, is_const()] if tied else [x]), **others)
+        reshape = is_op("relax.reshape")(add, varg_default_wildcard=True)
         found = ctx.match_dfb(_block(func))
-    assert found is not None
-    assert isinstance(found[one], rx.Constant)
-    assert found[x] is func.params[0]
+    if tied:
+        assert found is None
+    else:
+        assert found is not None
+        assert found[x] is func.params[0]
+        assert found[reshape] is _block(func).bindings[1].var
 
 
 def test_equal_shapes() -> None:

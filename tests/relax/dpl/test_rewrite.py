@@ -435,3 +435,116 @@ def test_a_match_under_another_name_is_the_computation() -> None:
     after = rewrite_call(pattern, rule, before)
     assert all(isinstance(one, rx.Call) for one in seen)
     assert [b.value.op.name for b in after.body.blocks[0].bindings] == ["relax.sin"]
+
+
+def test_what_a_match_shows() -> None:
+    """Values of the block as they are computed, and variables where the value is a new one."""
+
+    @R.function(private=True)
+    def chain(x: R.Tensor((8,), "float32"), y: R.Tensor((8,), "float32")):
+        with R.dataflow():
+            a = R.call_dps_packed("random", (x,), out_sinfo=R.Tensor((8,), "float32"))
+            b = R.add(a, y)
+            c = R.add(b, a)
+            R.output(c)
+        return c
+
+    @R.function(private=True)
+    def expected(x: R.Tensor((8,), "float32"), y: R.Tensor((8,), "float32")):
+        with R.dataflow():
+            a = R.call_dps_packed("random", (x,), out_sinfo=R.Tensor((8,), "float32"))
+            b = R.subtract(a, y)
+            c = R.subtract(b, a)
+            R.output(c)
+        return c
+
+    left, right = wildcard(), wildcard()
+    kinds = []
+
+    def rule(expr: rx.Expr, found: Found) -> rx.Expr:
+        kinds.append([isinstance(found[part], rx.Var) for part in (left, right)])
+        return R.subtract(found[left], found[right])
+
+    equal(rewrite_call(is_op("relax.add")(left, right), rule, chain), expected)
+    assert kinds == [[False, True], [True, False]]
+
+
+def test_a_branch_parts_what_is_matched_together() -> None:
+    @R.function(private=True)
+    def func(x: R.Tensor((8,), "float32"), flag: R.Tensor((), "bool")):
+        a = R.exp(x)
+        if flag:
+            b = R.sin(x)
+        else:
+            b = R.cos(x)
+        return R.add(R.negative(a), b)
+
+    pattern = is_op("relax.negative")(is_op("relax.exp")(wildcard()))
+    equal(rewrite_call(pattern, lambda expr, found: R.zeros((8,), "float32"), func), func)
+
+
+def test_one_of_several_values_may_be_made_of_another() -> None:
+    @R.function(private=True)
+    def func(x: R.Tensor((8,), "float32"), y: R.Tensor((8,), "float32")):
+        with R.dataflow():
+            a = R.add(x, y)
+            b = R.multiply(a, x)
+            c = R.divide(b, a)
+            R.output(c)
+        return c
+
+    @R.function(private=True)
+    def read_before(x: R.Tensor((8,), "float32"), y: R.Tensor((8,), "float32")):
+        with R.dataflow():
+            a = R.add(x, y)
+            e = R.exp(a)
+            b = R.multiply(a, x)
+            c = R.divide(b, e)
+            R.output(c)
+        return c
+
+    @R.function(private=True)
+    def expected(x: R.Tensor((8,), "float32"), y: R.Tensor((8,), "float32")):
+        with R.dataflow():
+            a = R.subtract(x, y)
+            b = R.exp(y)
+            c = R.divide(b, a)
+            R.output(c)
+        return c
+
+    x, y = wildcard(), wildcard()
+    first = is_op("relax.add")(x, y)
+    pair = is_tuple([first, is_op("relax.multiply")(first, x)])
+
+    def rule(expr: rx.Expr, found: Found) -> rx.Expr:
+        return R.tuple(R.subtract(found[x], found[y]), R.exp(found[y]))
+
+    equal(rewrite_call(pair, rule, func), expected)
+    equal(rewrite_call(pair, rule, read_before), read_before)
+
+
+def test_bindings_without_a_dataflow_block_and_their_tuple() -> None:
+    @R.function(private=True)
+    def func(x: R.Tensor((8,), "float32")):
+        a = R.exp(x)
+        b = R.sin(x)
+        out = (a, b)
+        return out
+
+    @R.function(private=True)
+    def expected(x: R.Tensor((8,), "float32")):
+        both = R.split(x, 2)
+        a = both[0]
+        b = both[1]
+        out = (a, b)
+        return out
+
+    with PatternContext() as ctx:
+        x = wildcard()
+        one, other = is_op("relax.exp")(x), is_op("relax.sin")(x)
+
+    def rule(found: Found, values: Found) -> Found:
+        both = R.split(found[x], 2)
+        return {found[one]: both[0], found[other]: both[1]}
+
+    equal(rewrite_bindings(ctx, rule, func), expected)

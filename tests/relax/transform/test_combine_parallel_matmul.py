@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from tests.relax.programs import RelaxPassTest
@@ -342,6 +343,25 @@ def test_what_is_no_row_is_added_afterwards() -> None:
     assert names.count("Op(relax.matmul)") == 1
     assert names.count("Op(relax.concat)") == 1
     assert names.count("Op(relax.add)") == 2
+
+
+@pytest.mark.parametrize("constant", ["weight", "bias"])
+def test_products_with_constants_are_left(constant: str) -> None:
+    bb = relax.BlockBuilder()
+    x, w, v, y = (
+        relax.Var(name, R.Tensor(shape, "float32"))
+        for name, shape in (("x", (4, 8)), ("w", (8, 8)), ("v", (8, 8)), ("y", (8,)))
+    )
+    weight = relax.const(np.ones((8, 8), "float32")) if constant == "weight" else v
+    bias = relax.const(np.ones(8, "float32")) if constant == "bias" else y
+    with bb.function("main", [x, w, v, y]):
+        with bb.dataflow():
+            one = bb.emit(relax.op.add(bb.emit(relax.op.matmul(x, w)), y))
+            other = bb.emit(relax.op.add(bb.emit(relax.op.matmul(x, weight)), bias))
+            out = bb.emit_output(relax.Tuple([one, other]))
+        bb.emit_func_output(out)
+    mod = bb.get()
+    assert_structural_equal(CombineParallelMatmul()(mod), mod)
 
 
 def test_operands_that_repeat_are_left() -> None:

@@ -124,10 +124,13 @@ class Applier(PyExprMutator):
 
 
 def _pure_runs(bindings: Sequence[Binding]) -> list[tuple[list[Binding], bool]]:
-    """The bindings in order: pure ones together, each impure one alone."""
+    """The bindings in order: pure ones together, each impure one and each branch alone."""
     runs: list[tuple[list[Binding], bool]] = []
     for binding in bindings:
-        pure = isinstance(binding.value, Function) or not contains_impure_call(binding.value)
+        value = binding.value
+        pure = isinstance(value, Function) or not (
+            isinstance(value, If) or contains_impure_call(value)
+        )
         if pure and runs and runs[-1][1]:
             runs[-1][0].append(binding)
         else:

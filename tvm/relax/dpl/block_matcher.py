@@ -141,7 +141,9 @@ class _Search:
                 continue
             if edge.producer is pattern:
                 value = self.matcher.value_of(chosen[other])
-                return iter(list(_at(operands(value), edge.operand_index)))
+                used = _at(operands(value), edge.operand_index)
+                # as in v0.22, what is bound to no variable is no node of the block's graph
+                return iter([expr for expr in used if isinstance(expr, Var)])
             producer = chosen[other]
             users = self.block.users.get(producer.vid, {}) if isinstance(producer, Var) else {}
             return iter(list(users.values()))

@@ -25,6 +25,7 @@ from tvm.relax.bind import TIDIERS
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
+    Call,
     DataflowBlock,
     Function,
     MatchCast,
@@ -48,6 +49,7 @@ from .pattern import (
     TupleGetItemPattern,
     TuplePattern,
     UnorderedTuplePattern,
+    WildcardPattern,
 )
 
 E = TypeVar("E", bound=RelaxExpr)
@@ -75,6 +77,7 @@ class PatternMatchingRewriter(Node, Pass):
 
     __slots__ = ()
     TYPE_KEY = "relax.dpl.PatternMatchingRewriter"
+    TIDIER: ClassVar[str] = "rewritten"  # what clears away what the new values leave behind
 
     def __init__(self) -> None:
         Pass.__init__(self, _INFO)
@@ -108,7 +111,7 @@ class PatternMatchingRewriter(Node, Pass):
 
     def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """The module with all of its Relax functions rewritten."""
-        return _rewrite_module(self.find, mod)
+        return _rewrite_module(self.find, mod, self.TIDIER)
 
     @overload
     def __call__(self, obj: IRModule) -> IRModule: ...
@@ -118,7 +121,7 @@ class PatternMatchingRewriter(Node, Pass):
         if isinstance(obj, IRModule):
             return Pass.__call__(self, obj)
         if isinstance(obj, RelaxExpr):
-            return _rewrite_expr(self.find, obj)[0]
+            return _rewrite_expr(self.find, obj, self.TIDIER)[0]
         raise TypeError(
             f"a rewriter is applied to a Relax function or an IRModule, found {type(obj).__name__}"
         )
@@ -140,7 +143,7 @@ def _from_pattern(
 
 
 def _rewrite_expr(
-    find: FindRewrites, expr: RelaxExpr
+    find: FindRewrites, expr: RelaxExpr, tidier: str
 ) -> tuple[RelaxExpr, Mapping[GlobalVar, BaseFunc]]:
     functions: dict[GlobalVar, BaseFunc] = {}
     for rounds in range(MAX_ROUNDS):
@@ -151,19 +154,19 @@ def _rewrite_expr(
                 expr = TIDIERS.get("untouched")(expr)
             return expr, functions
         functions.update(edit.functions)
-        expr = TIDIERS.get("rewritten")(new) if isinstance(new, Function) else new
+        expr = TIDIERS.get(tidier)(new) if isinstance(new, Function) else new
     raise CheckError(
         message("rewrite: the rewriter finds no end", found=f"{MAX_ROUNDS} rounds",
                 legal="replacements that the pattern does not match for ever")
     )  # fmt: skip
 
 
-def _rewrite_module(find: FindRewrites, mod: IRModule) -> IRModule:
+def _rewrite_module(find: FindRewrites, mod: IRModule, tidier: str) -> IRModule:
     functions: dict[GlobalVar, BaseFunc] = {}
     added: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
         if isinstance(func, Function):
-            new, called = _rewrite_expr(find, func)
+            new, called = _rewrite_expr(find, func, tidier)
             assert isinstance(new, Function), "a function stays one"
             functions[var] = new
             added.update(called)
@@ -208,13 +211,33 @@ def values_of(block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> dict[Id, Re
     return values
 
 
-def shown(matcher: Matcher, match: Match, roots: Mapping[DFPattern, RelaxExpr]) -> MatchedExprs:
-    """A match as users see it: variables for what is used, computations for what is described."""
+def shown(
+    matcher: Matcher,
+    match: Match,
+    roots: Mapping[DFPattern, RelaxExpr],
+    block: Mapping[Id, RelaxExpr],
+) -> MatchedExprs:
+    """A match as users see it: computations of the block, and variables from outside of it.
+
+    A pattern of something computed shows the computation, wherever that stands. `block` has the
+    values that stay as they are; a new expression may hold them, for `Applier` knows their names.
+    """
+
+    def in_block(expr: RelaxExpr) -> RelaxExpr:
+        while isinstance(expr, Var) and expr.vid in block:
+            expr = block[expr.vid]
+        return expr
+
     exprs = {
-        pattern: matcher.value_of(expr) if isinstance(pattern, _COMPUTED) else expr
+        pattern: matcher.value_of(expr) if isinstance(pattern, _COMPUTED) else in_block(expr)
         for pattern, expr in match.exprs.items()
     }
     return {**exprs, **roots}
+
+
+def _is_computed(binding: Binding) -> bool:
+    kinds = (Call, Tuple, TupleGetItem, Var)
+    return isinstance(binding.value, kinds) and not isinstance(binding, MatchCast)
 
 
 class ExprPatternRewriter(PatternMatchingRewriter):
@@ -235,15 +258,19 @@ class ExprPatternRewriter(PatternMatchingRewriter):
     def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
         matcher = Matcher(values_of(block, known))
         values: dict[Id, RelaxExpr] = {}
+        computed: dict[Id, RelaxExpr] = {}
         for binding in block.bindings:
+            if _is_computed(binding):
+                computed[binding.var.vid] = binding.value
             match = matcher.match(self.pattern, binding.value)
             if match is None or isinstance(binding, MatchCast):
                 continue
             whole = matcher.value_of(binding.value)  # the name of a match stands for it
             roots = dict.fromkeys((self.pattern, *self.around), whole)
-            new = self.func(whole, shown(matcher, match, roots))
+            new = self.func(whole, shown(matcher, match, roots, computed))
             if new is not None and new is not whole:
                 values[binding.var.vid] = convert_to_expr(new)
+                computed.pop(binding.var.vid, None)
         return Rewrites(values)
 
 
@@ -288,13 +315,16 @@ class TupleRewriter(PatternMatchingRewriter):
     def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
         matcher = Matcher(values_of(block, known))
         values: dict[Id, RelaxExpr] = {}
+        computed = {b.var.vid: b.value for b in block.bindings if _is_computed(b)}
         for chosen, match in groups(matcher, self.patterns, block):
-            whole = Tuple([b.var for b in chosen])
+            whole = Tuple([b.value for b in chosen])
             roots: dict[DFPattern, RelaxExpr] = dict.fromkeys(self.around, whole)
             roots.update({p: matcher.value_of(b.value) for p, b in zip(self.patterns, chosen)})
-            new = self.func(whole, shown(matcher, match, roots))
+            new = self.func(whole, shown(matcher, match, roots, computed))
             if new is not None and new is not whole:
                 values.update(parts_of(convert_to_expr(new), chosen))
+                for replaced in chosen:
+                    computed.pop(replaced.var.vid, None)
         return Rewrites(values)
 
 
@@ -310,7 +340,9 @@ def groups(
 ) -> Iterator[tuple[list[Binding], Match]]:
     """Bindings that the patterns match together; each binding in one group at most.
 
-    None of a group is computed from another one.
+    Nothing that the group is computed from is computed from one of the group itself; within the
+    patterns, one of them may be. Nothing else reads one of them before all have their values, so
+    that the new values take their place together.
     """
     bindings = [b for b in block.bindings if not isinstance(b, MatchCast)]
     fitting = [[b for b in bindings if matcher.match(p, b.value) is not None] for p in patterns]
@@ -325,14 +357,31 @@ def groups(
         needs[binding.var.vid] = uses
     taken: set[Id] = set()
 
+    place = {binding.var.vid: at for at, binding in enumerate(block.bindings)}
+
+    def together(chosen: Sequence[Binding], match: Match) -> bool:
+        made = {binding.var.vid for binding in chosen}
+        values = {id(matcher.value_of(expr)) for expr in match.exprs.values()}
+        last = max(place[vid] for vid in made)
+        read = any(
+            var.vid in made
+            for binding in block.bindings[:last]
+            if id(binding.value) not in values
+            for var in free_vars(binding.value)
+        )
+        return not read and all(
+            var.vid not in made and made.isdisjoint(needs.get(var.vid, ()))
+            for pattern, expr in match.exprs.items()
+            if isinstance(pattern, WildcardPattern)
+            for var in free_vars(expr)
+        )
+
     def choose(chosen: list[Binding], match: Match) -> tuple[list[Binding], Match] | None:
         if len(chosen) == len(patterns):
-            return chosen, match
+            return (chosen, match) if together(chosen, match) else None
         for binding in fitting[len(chosen)]:
             vid = binding.var.vid
-            if vid in taken or any(
-                b is binding or vid in needs[b.var.vid] or b.var.vid in needs[vid] for b in chosen
-            ):
+            if vid in taken or any(b is binding for b in chosen):
                 continue
             inner = matcher.match(patterns[len(chosen)], binding.value, match)
             if inner is not None:
@@ -357,10 +406,11 @@ def rewrite_call(pattern: DFPattern, rewriter: ExprRule, func: Function) -> Func
 
 
 class PatternContextRewriter(PatternMatchingRewriter):
-    """Replaces what the patterns of a context match in a dataflow block."""
+    """Replaces what the patterns of a context match in a dataflow block, or among pure bindings."""
 
     __slots__ = ("pattern", "rewriter_func")
     TYPE_KEY = "relax.dpl.PatternContextRewriter"
+    TIDIER: ClassVar[str] = "rebound"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("pattern", "rewriter_func")
 
     def __init__(self, pattern: PatternContext, rewriter_func: BindingsRule) -> None:
@@ -369,7 +419,8 @@ class PatternContextRewriter(PatternMatchingRewriter):
         self.rewriter_func: Final = rewriter_func
 
     def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
-        found = self.pattern.match_dfb(block) if isinstance(block, DataflowBlock) else None
+        pure = block if isinstance(block, DataflowBlock) else DataflowBlock(block.bindings)
+        found = self.pattern.match_dfb(pure)
         if found is None:
             return Rewrites()
         values = {binding.var: binding.value for binding in block.bindings}
@@ -381,7 +432,7 @@ class PatternContextRewriter(PatternMatchingRewriter):
 def rewrite_bindings(
     ctx: PatternContext, rewriter: BindingsRule, func: Function
 ) -> Function:
-    """The function with new values for variables of its dataflow blocks.
+    """The function with new values for variables of its dataflow blocks and other pure bindings.
 
     The rewriter gets what each pattern matched, and the values of the block's variables; it gives
     new values for some of them.

@@ -28,6 +28,7 @@ from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.rebuild import all_bindings
 from tvm.tir.expr import IntImm
 
 _ONE: Final = IntImm("int64", 1)
@@ -38,6 +39,7 @@ Extents = Sequence[PrimExpr]
 def AdjustMatmulOrder(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """No two products are made in the order that provably costs more."""
     early: set[RelaxExpr] = set(computable_at_compile_time(func))
+    early |= {b.value for b in all_bindings(func) if b.var in early}
     costs = _Costs(func)
     for left_first in (True, False):
         for transposed in (False, True):

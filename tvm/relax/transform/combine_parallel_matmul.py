@@ -6,9 +6,10 @@
                                      lv0 = lv3[0]; lv1 = lv3[1]
 
 A bias that is added to each goes along, and then an activation that all of them have. What a
-weight is made of moves before the first product. One weight may have a symbolic number of columns;
-it comes last, as `split` takes numbers. `check` is asked before: `check(x, [w0, w1], [bias, ...],
-values) -> bool`, where `values` has what each variable of the dataflow block is bound to.
+weight is made of moves before the first product. Products with constants, as weights or biases,
+stay as they are. One weight may have a symbolic number of columns; it comes last, as `split` takes
+numbers. `check` is asked before: `check(x, [w0, w1], [bias, ...], values) -> bool`, where `values`
+has what each variable of the dataflow block is bound to.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from tvm.relax.expr import (
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op import add, concat, matmul, split
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
+from tvm.relax.transform.canonicalize_bindings import canonicalize_bindings
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.tir.expr import IntImm
 
@@ -53,7 +55,7 @@ def CombineParallelMatmul(
     """No two products of one operand are left that could be one, as far as `check` agrees."""
     new = _Combiner(check).visit_expr(func)
     assert isinstance(new, Function), "functions stay functions"
-    return new
+    return func if new is func else canonicalize_bindings(new)
 
 
 @dataclass
@@ -105,12 +107,12 @@ class _Combiner(PyExprMutator):
         return self.builder_.end_block()
 
     def _allowed(self, group: list[_Branch], values: Mapping[Var, RelaxExpr]) -> bool:
-        """Whether the operands are all different ones, and the check agrees."""
+        """Whether the operands are all different variables, and the check agrees."""
         x = _matmul(group[0].binding).args[0]
         assert isinstance(x, Var), "operands are bound"
         biases = [b.bias for b in group if b.bias is not None]
         operands = [x, *(b.weight for b in group), *biases]
-        if len(set(operands)) < len(operands):
+        if len(set(operands)) < len(operands) or not all(isinstance(o, Var) for o in operands):
             return False
         if self._check is None:
             return True
@@ -231,6 +233,8 @@ def _with_followers(
         assert isinstance(call, Call), "an addition"
         other = call.args[1] if call.args[0] is branch.binding.var else call.args[0]
         branch.bias, branch.result = other, binding
+    if any(isinstance(b.bias, Constant) for b in group):
+        return group
     ok = all(
         b.bias is not None and _known(b.bias, start, order) and _is_bias(b, group[0].bias)
         for b in group

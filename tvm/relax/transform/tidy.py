@@ -33,6 +33,15 @@ def tidy_rewritten(func: Function) -> Function:
         func = new
 
 
+def tidy_rebound(func: Function) -> Function:
+    """The same after new values for chosen variables: tuples of them stay as they are written."""
+    while True:
+        new = eliminate_common_subexpr(remove_all_unused(canonicalize_bindings(func)))
+        if new is func:
+            return func
+        func = new
+
+
 def tidy_untouched(func: Function) -> Function:
     """Where a rewriter finds nothing: functions with blocks that are no dataflow, all the same."""
     if all(isinstance(block, DataflowBlock) or not block.bindings for block in func.body.blocks):
@@ -43,4 +52,5 @@ def tidy_untouched(func: Function) -> Function:
 
 TIDIERS.register("inlined", tidy_inlined)
 TIDIERS.register("rewritten", tidy_rewritten)
+TIDIERS.register("rebound", tidy_rebound)
 TIDIERS.register("untouched", tidy_untouched)
