@@ -542,3 +542,18 @@ def test_what_is_known_in_a_proof_is_not_known_outside() -> None:
     assert analyzer.can_prove(e.LE(smaller, x))
     assert analyzer.can_prove(e.EQ(smaller, mn(y, 0) + x))
     assert deep_equal(analyzer.simplify(smaller), smaller)
+
+
+@pytest.mark.parametrize("tile", [2, 64])
+@pytest.mark.parametrize("size", [x, x * 16, fld(x + 15, 16) * 16, x + y, mn(x, y)])
+def test_sizes_that_are_rounded_up_are_at_least_as_great(size, tile: int) -> None:
+    rounded = fld(size + (tile - 1), tile) * tile
+    for holds in (
+        size <= rounded,
+        size < rounded + 1,
+        size < fld(size, tile) * tile + tile,
+        rounded + z >= size + z,
+    ):
+        assert Analyzer().can_prove(holds)
+        assert str(Analyzer().simplify(holds)) == "T.bool(True)"
+    assert not Analyzer().can_prove(x < fld(x + (tile - 1), tile) * tile)

@@ -383,7 +383,7 @@ class Analyzer(Knowledge):
         asked = question_of(self, condition, "prove")
         known = asked.answer() if asked is not None else None
         if known is None:
-            known = self._alternately(condition)
+            known = self.simplify(condition)
             if not (isinstance(known, e.IntImm) or self.rewriter.proving):
                 known = self._by_further_rules(condition, known)
             if asked is not None:

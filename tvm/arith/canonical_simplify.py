@@ -677,16 +677,17 @@ class CanonicalSimplifier:
         return self.rewriter.make(kind, a, b)
 
     def _at_most(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-        """a <= b, without the factor that all terms of both have in common."""
-        first, second = self.sum_of(a), self.sum_of(b)
-        apart = first.base != second.base and first.terms() and second.terms()
-        if self.rewriter.proving or apart:
-            return self.rewriter.make_not(self._less(b, a))
-        factor = gcd(first.base, *[count for _, count in (*first.terms(), *second.terms())])
-        if factor > 1:
-            a, b = (self.normal(_divided_by(side, factor)) for side in (first, second))
+        """a <= b: as one sum where literals move, else of the two sums as they are."""
+        rewriter = self.rewriter
+        if rewriter.proving:
+            return rewriter.make_not(self._less(b, a))
         more, less = _with_added_literal(b), _with_added_literal(a)
-        return self.rewriter.make_not(self.rewriter.make(e.LT, more, less))
+        if not _literals_move(self.sum_of(b), self.sum_of(a)):
+            return rewriter.make_not(rewriter.make(e.LT, more, less))
+        order = rewriter.compare_whole(more, less)
+        if order is Order.LESS or order.at_least:
+            return truth(order.at_least)
+        return rewriter.make_not(self._less(b, a))
 
     def _less(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         """a < b; where a common factor can be taken out, as a sum on the left of a literal."""
@@ -728,6 +729,13 @@ class CanonicalSimplifier:
         return smaller
 
 
+def _literals_move(left: Sum, right: Sum) -> bool:
+    """left < right brings its literals together, or takes a negative one to the other side."""
+    if not (left.terms() and right.terms()):
+        return False
+    return left.base < 0 or right.base < 0 or (left.base != 0 and right.base != 0)
+
+
 def _with_added_literal(expr: PrimExpr) -> PrimExpr:
     """x - c as x + (-c), the form that the rules of comparisons know."""
     if isinstance(expr, e.Sub) and isinstance(expr.b, e.IntImm) and expr.b.value > 0:
@@ -740,14 +748,6 @@ def _scaled_by(total: Sum, scale: int, base: int) -> Sum:
     result = Sum(total.dtype, base)
     for split, count in total.terms():
         result.add_split(split, count * scale)
-    return result
-
-
-def _divided_by(total: Sum, factor: int) -> Sum:
-    """A sum whose terms and literal all are multiples of a factor, divided by it."""
-    result = Sum(total.dtype, total.base // factor)
-    for split, count in total.terms():
-        result.add_split(split, count // factor)
     return result
 
 

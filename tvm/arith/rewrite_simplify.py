@@ -411,10 +411,22 @@ class RewriteSimplifier(Builder):
         """What is known about how `a` stands to `b`."""
         return self.analyzer.comparisons.order(a, b)
 
+    def compare_whole(self, a: PrimExpr, b: PrimExpr) -> Order:
+        """What is known about how `a` stands to `b`, by their difference as one expression too.
+
+        x and x // 4 * 4 + 4 differ by x % 4 - 4, whose bounds decide; as a sum they are unrelated.
+        """
+        order = self.compare(a, b)
+        if type(b) is e.IntImm or type(a) is e.IntImm or not (
+            order is Order.UNKNOWN and (_has_quotient(a) or _has_quotient(b))
+        ):
+            return order
+        return self.compare(self.make(e.Sub, a, b), e.IntImm(a.dtype, 0))
+
     def _eq(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         if type(a) is e.IntImm:
             a, b = b, a
-        order = self.compare(a, b)
+        order = self.compare_whole(a, b)
         if order is Order.EQUAL:
             return TRUE
         if order.differs:
@@ -425,7 +437,7 @@ class RewriteSimplifier(Builder):
         return self.make_not(self.make(e.EQ, a, b))
 
     def _lt(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-        order = self.compare(a, b)
+        order = self.compare_whole(a, b)
         if order is Order.LESS:
             return TRUE
         if order.at_least:
@@ -466,7 +478,7 @@ class RewriteSimplifier(Builder):
         if order is Order.AT_LEAST:
             return self.make(e.EQ, a, b)
         if order is Order.DIFFERS:
-            return self.decided(self.node(e.LT, a, b))
+            return self.make(e.LT, a, b)
         if type(a) is e.FloorMod and type(b) is e.IntImm and b.value == 0 and self._positive(a.b):
             return self.make(e.EQ, a, b)
         return self.decided(self.node(e.LE, a, b))
@@ -702,6 +714,18 @@ def _of_floats(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
         if kind is e.Add and left == 0:
             return b
     return None
+
+
+def _has_quotient(expr: PrimExpr) -> bool:
+    """A term of the sum is a quotient, or a multiple of one."""
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (e.FloorDiv, e.Div)):
+            return True
+        if isinstance(node, (e.Add, e.Sub, e.Mul)):
+            stack += [node.a, node.b]
+    return False
 
 
 def _fold(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
