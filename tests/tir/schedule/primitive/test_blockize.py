@@ -44,8 +44,10 @@ def test_init_goes_to_the_outer_block() -> None:
     (io, ii), (jo, ji) = sch.split(i, factors=[None, 4]), sch.split(j, factors=[None, 4])
     ko, ki = sch.split(k, factors=[None, 4])
     sch.reorder(io, jo, ko, ii, ji, ki)
+    sch.annotate(ii, "mine", 1)
     outer = sch.blockize(ii)
-    assert sch.get(outer).init is not None
+    first = sch.get(outer).init
+    assert first.annotations["mine"] == 1
     assert sch.get(sch.get_block("C")).init is None
     assert 'with T.block("C_init"):' in sch.mod.script()
     check(sch, func)

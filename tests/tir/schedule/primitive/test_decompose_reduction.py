@@ -37,8 +37,11 @@ def test_vector_loops_of_the_init_stay_vectors() -> None:
     i, j, k = sch.get_loops(block)
     sch.reorder(i, k, j)
     sch.vectorize(j)
+    sch.annotate(j, "mine", 1)
     init = sch.decompose_reduction(block, k)
-    assert sch.get(sch.get_loops(init)[-1]).kind is ForKind.VECTORIZED
+    copied = sch.get(sch.get_loops(init)[-1])
+    assert copied.kind is ForKind.VECTORIZED
+    assert not copied.annotations
     check(sch, func)
 
 

@@ -14,6 +14,7 @@ from tests.tir.schedule.cases import (
 from tvm import te
 from tvm.script import tir as T
 from tvm.tir.interp import run
+from tvm.tir.stmt import ForKind
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -181,9 +182,23 @@ def test_other_nests_in_the_outer_loop() -> None:
 
 def test_what_is_refused() -> None:
     sch = open_schedule(matmul())
-    i, _, k = sch.get_loops("C")
+    _, _, k = sch.get_loops("C")
+    sch.unroll(k)
+    refuses(sch, "is of kind unroll", "rfactor", k, 0)
+
+
+def test_other_loops_keep_their_kinds_and_all_keep_annotations() -> None:
+    sch = open_schedule(matmul())
+    i, j, k = sch.get_loops("C")
     sch.parallel(i)
-    refuses(sch, "is of kind parallel", "rfactor", k, 0)
+    sch.annotate(j, "mine", 1)
+    sch.annotate(k, "mine", 2)
+    sch.rfactor(k, 0)
+    for block in ("C_rf", "C"):
+        loops = [sch.get(loop) for loop in sch.get_loops(block)]
+        assert [loop.kind for loop in loops] == [ForKind.PARALLEL, ForKind.SERIAL, ForKind.SERIAL]
+        assert [dict(loop.annotations) for loop in loops] == [{}, {"mine": 1}, {"mine": 2}]
+    check(sch, matmul())
 
 
 def test_a_loop_of_one_iteration_is_one_partial_sum() -> None:

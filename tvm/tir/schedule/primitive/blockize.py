@@ -29,7 +29,7 @@ from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.rebuild import TrackingMutator, change_block, change_loop
 from tvm.tir.schedule.scopes import TRUE, common_ancestor, sref_below
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, ForKind, SeqStmt, Stmt
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, SeqStmt, Stmt
 
 KIND = kind("Blockize", "blockize", "target", "=preserve_unit_iters")
 
@@ -203,5 +203,7 @@ def _init_nest(loop: For, realize: BlockRealize, made: Divided) -> Stmt:
     for old in reversed(loops):
         var = fresh[old.loop_var]
         assert isinstance(var, Var), "a copy of a loop variable"
-        body = For(var, old.min, old.extent, ForKind.SERIAL, body, span=old.span)
+        body = For(
+            var, old.min, old.extent, old.kind, body, old.thread_binding, old.annotations, old.span
+        )
     return body

@@ -176,7 +176,7 @@ def _init_nest(realize: BlockRealize, loops: list[StmtSRef], loop: StmtSRef) -> 
         assert isinstance(var, Var), "a copy of the loop variable"
         body = For(
             var, substitute(node.min, fresh), substitute(node.extent, fresh), node.kind, body,
-            node.thread_binding, node.annotations, node.span,
+            node.thread_binding, None, node.span,
         )  # fmt: skip
     return body
 

@@ -62,7 +62,6 @@ def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     realize = realize_of(state, block)
     loops = loops_above(block)
     _require_chain(loops[loops.index(loop) :], realize)
-    _require_serial(loops)
     _require_reduction_loop(realize, node)
     _require_apart(realize)
     reducer = reducer_of(target)
@@ -157,25 +156,15 @@ def _own_loops(loops: list[StmtSRef], realize: BlockRealize) -> list[StmtSRef]:
     return loops[first:]
 
 
-def _require_serial(loops: list[StmtSRef]) -> None:
-    for sref in loops:
-        loop = loop_of(sref)
-        if loop.kind is not ForKind.SERIAL:
-            raise Illegal(
-                f"{name_of(loop)} is of kind {loop.kind.name.lower()}",
-                legal="a reduction in serial loops (their kinds are for afterwards)",
-                spots=[loop],
-                fast="The loops outside of the reduction block are required to be serial",
-            )
-
-
 def _require_reduction_loop(realize: BlockRealize, loop: For) -> None:
-    if loop.annotations or loop.thread_binding is not None:
+    if loop.kind is not ForKind.SERIAL:
+        kind_of = loop.kind.name.lower()
         raise Illegal(
-            f"the loop {loop.loop_var.name!r} is annotated or bound to threads",
-            legal="a plain loop",
+            f"{name_of(loop)} is of kind {kind_of}",
+            legal="a serial loop (kinds are for afterwards)",
             spots=[loop],
-            fast="The primitive can't be applied because the loop has annotation or thread binding",
+            fast=f"The input loop of rfactor is required to be `Serial`. However, its kind is "
+            f"`{kind_of}`",
         )
     touched = [
         iv.iter_type
@@ -410,7 +399,9 @@ def _final_block(
     for old in reversed(kept):
         var = loop_vars[old.loop_var]
         assert isinstance(var, Var), "a copy of a loop variable"
-        body = For(var, old.min, old.extent, ForKind.SERIAL, body, span=old.span)
+        body = For(
+            var, old.min, old.extent, old.kind, body, old.thread_binding, old.annotations, old.span
+        )
     return body, final
 
 

@@ -7,8 +7,7 @@ from tvm.ir.type import PointerType, PrimType
 from tvm.support.dtype import DataType
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Var
-from tvm.tir.op.arith import cast
+from tvm.tir.expr import BufferLoad, Cast, Var
 from tvm.tir.schedule.analysis.query import block_of, buffer_at, require_allocated
 from tvm.tir.schedule.buffers import BufferReplacer, replace_buffers
 from tvm.tir.schedule.instruction import kind
@@ -26,7 +25,7 @@ class _Casting(BufferReplacer):
         if new is None:
             return super().visit_buffer_load_(op)
         load = BufferLoad(new, self.visit_exprs(op.indices), op.predicate, op.span)
-        return cast(load, op.dtype)
+        return Cast(op.dtype, load)
 
     def visit_buffer_store_(self, op: BufferStore) -> Stmt:
         new = self._fixed.get(op.buffer)
@@ -35,7 +34,7 @@ class _Casting(BufferReplacer):
         value = self.visit_expr(op.value)
         target = new.dtype.with_lanes(value.dtype.lanes)
         indices = self.visit_exprs(op.indices)
-        return BufferStore(new, cast(value, target), indices, op.predicate, op.span)
+        return BufferStore(new, Cast(target, value), indices, op.predicate, op.span)
 
 
 def unsafe_set_dtype(state: SRefTree, block: StmtSRef, buffer_index: int, dtype: str) -> None:
