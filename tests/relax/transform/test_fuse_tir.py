@@ -721,3 +721,46 @@ def test_names_of_buffers_come_from_the_kernels():
     assert [param.name for param in func.params] == ["p_x", "p_output0"]
     inner = [buffer.name for buffer in func.body.block.alloc_buffers]
     assert inner == ["compute_intermediate", "compute_intermediate_1"]
+
+
+def test_what_a_group_gives_twice_is_written_twice() -> None:
+    """A tuple, and items of it."""
+
+    @I.ir_module
+    class Mod:
+        @T.prim_func(private=True)
+        def both(
+            x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32"), z: T.Buffer((4,), "int32")
+        ):
+            for i in range(4):
+                with T.block("y"):
+                    v = T.axis.spatial(4, i)
+                    y[v] = x[v] + T.float32(1)
+            for i in range(4):
+                with T.block("z"):
+                    v = T.axis.spatial(4, i)
+                    z[v] = T.Cast("int32", x[v])
+
+        @R.function(private=True)
+        def group(x: R.Tensor((4,), "float32")):
+            R.func_attr({"Primitive": True})
+            with R.dataflow():
+                lv = R.call_tir(
+                    Mod.both, (x,), out_sinfo=[R.Tensor((4,), "float32"), R.Tensor((4,), "int32")]
+                )
+                gv = lv[0]
+                gv1 = lv[1]
+                R.output(lv, gv, gv1)
+            return (lv, gv, gv1, gv)
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                gv = Mod.group(x)
+                R.output(gv)
+            return gv
+
+    after = FuseTIR()(Mod)
+    args = arguments(Mod["main"], {})
+    assert_same(run_interp(Mod, args), run_interp(after, args))
+    assert _blocks(after["group"]) == ["y", "z", "same", "same_1", "same_2"]

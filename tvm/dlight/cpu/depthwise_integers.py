@@ -31,7 +31,7 @@ from .cost import SYMBOLIC, flops_us, parallelize_by_cost
 from .dots_direct import loops_of
 from .edges import read_last_row_again
 from .general import Unscheduled, inline_epilogues
-from .weights import PREPACK, free_buffers
+from .weights import free_buffers, pack_before
 
 MAX_PIXELS: Final = 4
 MAX_VECTORS: Final = 4
@@ -172,4 +172,4 @@ def _pack(sch: Schedule, block: BlockRV, found: Contraction, channel: Var) -> No
     node: Block = sch.get(panel)
     if len(node.iter_vars) == len(node.writes[0].buffer.shape):
         sch.transform_block_layout(panel, by_taps)
-    sch.annotate(panel, PREPACK, True)
+    pack_before(sch, panel)

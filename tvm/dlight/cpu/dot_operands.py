@@ -7,7 +7,7 @@ from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.stmt import Block
 
 from .contraction import operand_of
-from .weights import PREPACK, free_buffers
+from .weights import free_buffers, pack_before
 
 
 def groups_of_rows(
@@ -51,5 +51,5 @@ def panels_of(
         node: Block = sch.get(panel)
         if len(node.iter_vars) == len(node.writes[0].buffer.shape) - 2:
             sch.transform_block_layout(panel, grouped)
-        sch.annotate(panel, PREPACK, True)
+        pack_before(sch, panel)
     return panel, free

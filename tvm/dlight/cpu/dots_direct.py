@@ -32,7 +32,7 @@ from .contraction import extent_of, operand_of, to_rows, vectorize_back, write_b
 from .cost import SYMBOLIC, flops_us, parallelize_by_cost
 from .edges import read_last_row_again
 from .tiles import MAX_ROWS, MAX_VECTORS, Tile, tile_cost
-from .weights import PREPACK, free_buffers
+from .weights import free_buffers, pack_before
 
 # The same products in half a vector, where filters do not fill a whole one.
 _HALF: Final = {"vnni512": "vnni256", "words512": "words256", "avx512": "avx2", "avx2": "sse2"}
@@ -164,7 +164,7 @@ def _pack(sch: Schedule, block: BlockRV, found: Contraction, group: int, columns
     node: Block = sch.get(panel)
     if len(node.iter_vars) == len(node.writes[0].buffer.shape) - 2:
         sch.transform_block_layout(panel, panels)
-    sch.annotate(panel, PREPACK, True)
+    pack_before(sch, panel)
 
 
 def _microseconds(cpu: CpuModel, found: Contraction, group: int) -> float:

@@ -64,7 +64,16 @@ def pack(
     node: Block = sch.get(copy)
     if len(node.iter_vars) == len(node.writes[0].buffer.shape) - 1:
         sch.transform_block_layout(copy, panels)
-    sch.annotate(copy, PREPACK, True)
+    pack_before(sch, copy)
+
+
+def pack_before(sch: Schedule, copy: BlockRV) -> None:
+    """Mark a copy of weights to be made once and for all, before the function is called.
+
+    Not so where the function tells its extents by names: nobody knows them then.
+    """
+    if all(isinstance(extent, IntImm) for extent in sch.get(copy).writes[0].buffer.shape):
+        sch.annotate(copy, PREPACK, True)
 
 
 def fetch_panels(sch: Schedule, tiles: LoopRV, repeats: int) -> None:

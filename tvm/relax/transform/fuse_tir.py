@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from tvm import te
 from tvm.error import CheckError
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
@@ -241,6 +242,7 @@ class _GroupFuser:
         self._stmts: list[Stmt] = []
         self._params: list[TirVar] = []
         self._buffer_map: dict[TirVar, Buffer] = {}
+        self._again: list[tuple[Buffer, Buffer]] = []  # a result, and one that is the same value
         self._target: object = None  # of the device whose tensors the kernels take
 
     def fuse(self) -> PrimFunc:
@@ -255,6 +257,8 @@ class _GroupFuser:
         outputs = self._make_outputs(result)
         for binding in self._bindings:
             self._bind(binding, outputs)
+        for result, same in self._again:
+            self._copy(result, same)
         told = {extent for buffer in self._buffer_map.values() for extent in buffer.shape}
         self.numbers = [number for number in numbers if number not in told]
         self._params.extend(self.numbers)
@@ -333,7 +337,7 @@ class _GroupFuser:
             expr = stack.pop()
             info = expr.struct_info
             if isinstance(info, TensorStructInfo):
-                for var, made in self._make_output(expr, info).items():
+                for var, made in self._make_output(expr, info, outputs).items():
                     outputs[var] = _merged(outputs.get(var), made)
                 continue
             assert isinstance(info, TupleStructInfo), "a group gives tensors"
@@ -347,7 +351,9 @@ class _GroupFuser:
             stack.extend(reversed(fields))
         return outputs
 
-    def _make_output(self, result: RelaxExpr, info: TensorStructInfo) -> dict[Var, Value]:
+    def _make_output(
+        self, result: RelaxExpr, info: TensorStructInfo, outputs: dict[Var, Value]
+    ) -> dict[Var, Value]:
         """The buffer of one result: a new parameter, or the operand that it is written into."""
         shown = self._shown(result)
         origin = self._origin(shown)
@@ -367,9 +373,15 @@ class _GroupFuser:
         index = origin.index if isinstance(origin, TupleGetItem) else 0
         buffer = self._new_buffer(self._result_names[whole, index], info, separators)
         self._add_buffer_param(buffer, f"output{number}")
+        assert isinstance(whole, Var), "kernels give results"
+        known = outputs.get(whole)
+        before = known[index] if isinstance(known, list) else known
+        if isinstance(before, Buffer):
+            self._again.append((before, buffer))
+            return {}
         if isinstance(origin, Var):
             return {origin: buffer}
-        assert isinstance(origin, TupleGetItem) and isinstance(whole, Var), "kernels give results"
+        assert isinstance(origin, TupleGetItem), "an item of a variable, or all of it"
         whole_info = whole.struct_info
         assert isinstance(whole_info, TupleStructInfo), "an item is taken of a tuple"
         items: list[Value] = [None] * len(whole_info.fields)
@@ -518,6 +530,16 @@ class _GroupFuser:
                 buffer = self._new_buffer(self._result_names[var, i], one, separators)
             made.append(buffer)
         return made
+
+    def _copy(self, result: Buffer, same: Buffer) -> None:
+        """Write what is given twice a second time."""
+        source = te.placeholder(result.shape, result.dtype, result.name)
+        copy = te.create_prim_func([source, te.compute(result.shape, lambda *i: source[i], "same")])
+        symbols: dict[TirVar, PrimExpr] = {}
+        replaced: dict[Buffer, Buffer] = {}
+        for param, buffer in zip(copy.params, (result, same)):
+            _match(copy.buffer_map[param], buffer, symbols, replaced)
+        self._append(DefRenewer(symbols, replaced).visit_stmt(copy.body))
 
     def _append(self, body: Stmt) -> None:
         """Take the statements out of the kernel's root block, with fresh block names."""
