@@ -29,3 +29,10 @@ def test_the_numbers_fill_the_grid():
     )
     with pytest.raises(TVMError, match="known numbers"):
         DeviceMesh((2,), Range(0, tvm.tir.Var("n", "int64")))
+
+
+def test_a_range_is_the_list_of_its_numbers() -> None:
+    ranged = DeviceMesh((2,), Range(0, 2))
+    tvm.ir.assert_structural_equal(DeviceMesh((2,), [0, 1]), ranged)
+    for other in (DeviceMesh((2,), [1, 0]), DeviceMesh((2, 1), [0, 1])):
+        assert not tvm.ir.structural_equal(other, ranged)

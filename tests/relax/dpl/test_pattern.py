@@ -176,3 +176,26 @@ def test_names_of_operators_are_texts(given: object) -> None:
 def test_arguments_of_calls_are_patterns(make: Callable[..., object]) -> None:
     with pytest.raises(TypeError, match=r"patterns|another kind"):
         make("f", 3)
+
+
+def test_shapes_of_one_kind_as_text() -> None:
+    assert str(wildcard().same_shape_as(is_var("x"))) == (
+        "SameShapeConstraint([*, VarPattern(x)], [*, VarPattern(x)])"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda: is_var(3), TypeError),
+        (lambda: is_gv(None), TypeError),
+        (lambda: is_dfv(rx.GlobalVar("f")), TypeError),
+        (lambda: wildcard().has_dtype(None), TypeError),
+        (lambda: wildcard().has_shape("ab"), ValueError),
+        (lambda: is_shape(rx.ShapeExpr([1])), ValueError),
+        (lambda: wildcard().match(3), TypeError),
+    ],
+)
+def test_what_is_no_name_type_shape_or_value(make: Callable[[], object], kind: type) -> None:
+    with pytest.raises(kind):
+        make()

@@ -548,3 +548,14 @@ def test_bindings_without_a_dataflow_block_and_their_tuple() -> None:
         return {found[one]: both[0], found[other]: both[1]}
 
     equal(rewrite_bindings(ctx, rule, func), expected)
+
+
+@pytest.mark.parametrize("given", [tvm.IRModule({"main": doubled}), rx.const(1.0), doubled.body])
+def test_what_is_no_function_is_refused(given: Any) -> None:
+    pattern = is_op("relax.add")(wildcard(), wildcard())
+    with pytest.raises(TypeError, match="legal: Function"):
+        rewrite_call(pattern, lambda expr, found: expr, given)
+    with PatternContext() as ctx, pytest.raises(TypeError, match="legal: Function"):
+        rewrite_bindings(ctx, lambda found, values: {}, given)
+    with pytest.raises(TypeError, match="the pattern"):
+        PatternMatchingRewriter.from_pattern(given, lambda expr, found: expr)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.relax.op.cases import CASES, SYMBOLS, Case
 from tvm import relax, tir
-from tvm.error import TVMError
+from tvm.error import InternalError, TVMError
 from tvm.ir.op import OPS, Op
 from tvm.ir.structural import structural_equal
 from tvm.relax import interp
@@ -221,3 +221,10 @@ def test_calls_made_by_hand_say_what_they_lack() -> None:
     for name in ("relax.call_tir", "relax.call_dps_packed", "relax.dist.call_tir_local_view"):
         with pytest.raises(TVMError, match="exactly one struct info is given"):
             bb.normalize(relax.Call(Op.get(name), [relax.ExternFunc("f"), operands]))
+
+
+def test_an_operand_of_another_kind_fails_a_check() -> None:
+    shape = relax.Var("s", relax.ShapeStructInfo([2]))
+    for kind in (InternalError, TypeError):
+        with pytest.raises(kind, match="x must be a tensor"):
+            relax.BlockBuilder().normalize(relax.op.exp(shape))

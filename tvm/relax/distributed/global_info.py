@@ -17,12 +17,13 @@ from tvm.tir.expr import IntImm
 class DeviceMesh(GlobalInfo):
     """Devices in a grid: `shape` extents, and the device number at each mesh coordinate.
 
-    Numbers are a list in row-major order, or a range; `device_range` is None for a list.
+    Numbers are a list in row-major order, or a range; `device_range` is None for a list. A range
+    and a list of the same numbers are equal.
     """
 
     __slots__ = ("device_ids", "device_range", "shape")
     TYPE_KEY = "relax.distributed.DeviceMesh"
-    FIELDS: ClassVar[tuple[Field, ...]] = fields("shape", "device_ids", "device_range")
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("shape", "device_ids", "device_range~")
 
     def __init__(
         self,

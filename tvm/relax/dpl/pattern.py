@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 from tvm.error import CheckError
 from tvm.ir.attrs import Attrs, DictAttrs
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
-from tvm.ir.node import Field, Node, fields, listed, register_nodes
+from tvm.ir.node import Field, Node, fields, listed, of_type, register_nodes
 from tvm.ir.op import Op
 from tvm.relax.expr import Var
 from tvm.support.arguments import explained
@@ -88,9 +88,7 @@ class DFPattern(Node):
 
     def has_shape(self, shape: Sequence[PrimExpr | int]) -> ShapePattern:
         """This, where the tensor has the shape."""
-        if not isinstance(shape, (list, tuple)) and not hasattr(shape, "__getitem__"):
-            raise ValueError("has_shape takes a list or tuple as input.")
-        return ShapePattern(self, shape)
+        return ShapePattern(self, _several("has_shape", shape))
 
     def match(self, expr: RelaxExpr, var2val: Mapping[Var, RelaxExpr] | None = None) -> bool:
         """True if the expression is what this describes.
@@ -105,6 +103,7 @@ class DFPattern(Node):
         """What each part of this pattern matches in the expression, or None if it does not."""
         from .matcher import extract_matched_expr  # stands above the patterns
 
+        of_type(expr, RelaxExpr, f"what {type(self).__name__} is compared with")
         return extract_matched_expr(self, expr, var2val)
 
     def used_by(self, other: DFPattern | PatternSeq, index: int = ANY_INDEX) -> PatternSeq:
@@ -166,7 +165,7 @@ class VarPattern(DFPattern):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("name")
 
     def __init__(self, name_hint: str = "") -> None:
-        self.name: Final = name_hint
+        self.name: Final = of_type(name_hint, str, f"{type(self).__name__}: the name")
 
     @property
     def name_hint(self) -> str:
@@ -196,7 +195,7 @@ class ExternFuncPattern(DFPattern):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("global_symbol")
 
     def __init__(self, global_symbol: str = "") -> None:
-        self.global_symbol: Final = global_symbol
+        self.global_symbol: Final = of_type(global_symbol, str, "ExternFuncPattern: the name")
 
 
 class ConstantPattern(DFPattern):
@@ -383,7 +382,7 @@ class DataTypePattern(DFPattern):
     def __init__(self, pattern: DFPattern, dtype: str) -> None:
         _check_patterns("DataTypePattern", [pattern])
         self.pattern: Final = pattern
-        self.dtype: Final = DataType(dtype)
+        self.dtype: Final = DataType(of_type(dtype, str, "DataTypePattern: the data type"))
 
 
 class ShapePattern(DFPattern):
@@ -412,6 +411,12 @@ class SameShapeConstraint(DFConstraint):
         context = PatternContext.current()
         if context is not None:
             context.add_constraint(self)
+
+    def __repr__(self) -> str:
+        every = f"[{', '.join(map(str, self.args))}]"
+        return f"SameShapeConstraint({', '.join([every] * len(self.args))})"
+
+    __str__ = __repr__
 
 
 class PrimArrPattern(DFPattern):
@@ -453,6 +458,14 @@ def _check_patterns(what: str, patterns: Sequence[object]) -> None:
                 f"{what} is made of patterns, found {pattern!r} of type {type(pattern).__name__}; "
                 "legal: wildcard(), is_op(...)(...), is_expr(an expression), ..."
             )
+
+
+def _several(what: str, shape: Sequence[PrimExpr | int]) -> Sequence[PrimExpr | int]:
+    if isinstance(shape, Sequence) and not isinstance(shape, (str, bytes)):
+        return shape
+    raise ValueError(
+        f"{what} takes a list or tuple as input, found {shape!r} of type {type(shape).__name__}"
+    )
 
 
 def _extents(shape: Sequence[PrimExpr | int]) -> tuple[PrimExpr, ...]:
@@ -533,9 +546,7 @@ def has_dtype(dtype: str, pattern: DFPattern | None = None) -> DataTypePattern:
 
 def is_shape(shape: Sequence[PrimExpr | int]) -> PrimArrPattern:
     """A shape with these extents."""
-    if not isinstance(shape, (list, tuple)) and not hasattr(shape, "__getitem__"):
-        raise ValueError("is_shape takes a list or tuple as input.")
-    return PrimArrPattern(shape)
+    return PrimArrPattern(_several("is_shape", shape))
 
 
 Arguments: TypeAlias = "Sequence[DFPattern] | TuplePattern | DFPattern | None"

@@ -16,7 +16,7 @@ from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
-from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.node import Field, Node, fields, of_type, register_nodes
 from tvm.ir.replace_global_vars import RENAMERS
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relax.analysis.variables import all_global_vars, free_vars
@@ -90,6 +90,7 @@ class PatternMatchingRewriter(Node, Pass):
         made a tuple of; then the fields of the result take their places. Of two alternatives the
         second has its turn where `func` leaves what the first one matches.
         """
+        of_type(pattern, DFPattern, "PatternMatchingRewriter: the pattern")
         return _from_pattern(pattern, func, ())
 
     @staticmethod
@@ -100,7 +101,7 @@ class PatternMatchingRewriter(Node, Pass):
         """
         from .by_example import rewriter_from_module  # stands above: it makes rewriters
 
-        return rewriter_from_module(mod)
+        return rewriter_from_module(of_type(mod, IRModule, "PatternMatchingRewriter: the module"))
 
     def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
         """New values for bindings of the block; `known` are the values bound before it."""
@@ -402,6 +403,7 @@ def rewrite_call(pattern: DFPattern, rewriter: ExprRule, func: Function) -> Func
     The rewriter gets the matched expression and a mapping from the parts of the pattern to what
     they matched, and gives the new expression, or the old one to leave it.
     """
+    of_type(func, Function, "rewrite_call: what is rewritten")
     return PatternMatchingRewriter.from_pattern(pattern, rewriter)(func)
 
 
@@ -437,6 +439,7 @@ def rewrite_bindings(
     The rewriter gets what each pattern matched, and the values of the block's variables; it gives
     new values for some of them.
     """
+    of_type(func, Function, "rewrite_bindings: what is rewritten")
     return PatternContextRewriter(ctx, rewriter)(func)
 
 

@@ -24,7 +24,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeAlias
 
-from tvm.error import DTypeError, ShapeError, TVMError, message
+from tvm.error import CheckError, DTypeError, ShapeError, TVMError, message
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
@@ -72,7 +72,7 @@ FOLLOW: Final = 1
 NEVER: Final = 2
 
 
-class OperandError(TVMError, TypeError):
+class OperandError(CheckError, TypeError):
     """An operand that is no value of the kind that an operator takes."""
 
 
@@ -227,9 +227,9 @@ class Infer:
         """An error about a data type; the caller raises it."""
         return DTypeError(self._text(what, found, legal))
 
-    def error(self, what: str, found: str | None = None, legal: str | None = None) -> TVMError:
+    def error(self, what: str, found: str | None = None, legal: str | None = None) -> CheckError:
         """Any other error; the caller raises it."""
-        return TVMError(self._text(what, found, legal))
+        return CheckError(self._text(what, found, legal))
 
     def operand_error(self, what: str, found: str, legal: str | None = None) -> OperandError:
         """An error about the kind of an operand; the caller raises it."""

@@ -6,7 +6,7 @@ import pytest
 
 from tests.relax.op.cases import info, shape_of, var
 from tvm import relax, tir
-from tvm.error import TVMError
+from tvm.error import InternalError, TVMError
 from tvm.relax import op
 
 pytestmark = pytest.mark.pure
@@ -49,3 +49,5 @@ def test_refusals() -> None:
         op.ccl.allreduce(var(2), "median")
     with pytest.raises(TVMError, match="no multiple of the number of workers"):
         info(op.ccl.scatter_from_worker0(var(5), 2))
+    with pytest.raises(InternalError, match="should have defined shape"):
+        info(op.ccl.scatter_from_worker0(relax.Var("x", relax.TensorStructInfo(ndim=2)), 2))

@@ -105,6 +105,11 @@ def scatter_from_worker0(x: ExprLike, num_workers: int, axis: int = 0) -> Call:
 def _scatter_info(
     ctx: Infer, x: TensorStructInfo, *, num_workers: int, axis: int
 ) -> StructInfo:
+    if x.shape is None:
+        raise ctx.shape_error(
+            "input tensor of scatter_from_worker0 should have defined shape", f"{x}",
+            "a tensor of known shape, by R.match_cast for example",
+        )  # fmt: skip
     at = axis if x.ndim == -1 else axis_index(ctx, axis, x.ndim)
     if x.values is None:
         return like(x, None, x.ndim)
