@@ -66,10 +66,10 @@ def test_one_row_without_a_weight_is_left_to_other_rules() -> None:
 
 
 def test_extents_that_the_function_names_are_packed_in_it() -> None:
-    """The weight has 8 x 64 elements; how many are multiplied, another operand says."""
-    n = te.size_var("n", "int64")
-    a, b = te.placeholder((9, n), name="A"), te.placeholder((8, 64), name="B")
+    """The weight has 16 x 8 elements; how many are multiplied, another operand says."""
+    m, n = te.size_var("m", "int64"), te.size_var("n", "int64")
+    a, b = te.placeholder((1, m, n), name="A"), te.placeholder((16, 8), name="B")
     r = te.reduce_axis((0, n), name="r")
-    c = te.compute((9, 64), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
-    after = scheduled(GEMM(), weighted(te.create_prim_func([a, b, c])), sizes={"n": 8})
+    c = te.compute((1, m, 8), lambda h, i, j: te.sum(a[h, i, r] * b[r, j], axis=r), name="C")
+    after = scheduled(GEMM(), weighted(te.create_prim_func([a, b, c])), sizes={"m": 5, "n": 16})
     assert "layout_rewrite_preproc" not in after.script()

@@ -257,8 +257,8 @@ class _GroupFuser:
         outputs = self._make_outputs(result)
         for binding in self._bindings:
             self._bind(binding, outputs)
-        for result, same in self._again:
-            self._copy(result, same)
+        for first, same in self._again:
+            self._copy(first, same)
         told = {extent for buffer in self._buffer_map.values() for extent in buffer.shape}
         self.numbers = [number for number in numbers if number not in told]
         self._params.extend(self.numbers)
