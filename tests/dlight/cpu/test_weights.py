@@ -7,6 +7,7 @@ import pytest
 from tests.dlight.programs import SPR, matmul, scheduled
 from tvm import te
 from tvm.dlight.cpu import GEMM
+from tvm.relax.op.linear_algebra import te_matmul
 from tvm.tir.function import PrimFunc
 
 
@@ -69,7 +70,6 @@ def test_extents_that_the_function_names_are_packed_in_it() -> None:
     """The weight has 16 x 8 elements; how many are multiplied, another operand says."""
     m, n = te.size_var("m", "int64"), te.size_var("n", "int64")
     a, b = te.placeholder((1, m, n), name="A"), te.placeholder((16, 8), name="B")
-    r = te.reduce_axis((0, n), name="r")
-    c = te.compute((1, m, 8), lambda h, i, j: te.sum(a[h, i, r] * b[r, j], axis=r), name="C")
-    after = scheduled(GEMM(), weighted(te.create_prim_func([a, b, c])), sizes={"m": 5, "n": 16})
+    func = te.create_prim_func([a, b, te_matmul(a, b, "float32")])
+    after = scheduled(GEMM(), weighted(func), sizes={"m": 5, "n": 16})
     assert "layout_rewrite_preproc" not in after.script()
