@@ -6,7 +6,9 @@ import pytest
 
 from tests.dlight.programs import SPR, matmul, scheduled
 from tvm import te
+from tvm.dlight.base import open_schedule
 from tvm.dlight.cpu import GEMM
+from tvm.dlight.cpu.weights import PREPACK, pack_before
 from tvm.relax.op.linear_algebra import te_matmul
 from tvm.tir.function import PrimFunc
 
@@ -66,10 +68,13 @@ def test_one_row_without_a_weight_is_left_to_other_rules() -> None:
     assert GEMM().apply(matmul(1, 64, 64), SPR, False) is None
 
 
-def test_extents_that_the_function_names_are_packed_in_it() -> None:
+@pytest.mark.parametrize("known", [True, False])
+def test_extents_that_the_function_names_are_packed_in_it(known: bool) -> None:
     """The weight has 16 x 8 elements; how many are multiplied, another operand says."""
-    m, n = te.size_var("m", "int64"), te.size_var("n", "int64")
-    a, b = te.placeholder((1, m, n), name="A"), te.placeholder((16, 8), name="B")
-    func = te.create_prim_func([a, b, te_matmul(a, b, "float32")])
-    after = scheduled(GEMM(), weighted(func), sizes={"m": 5, "n": 16})
-    assert "layout_rewrite_preproc" not in after.script()
+    n = 16 if known else te.size_var("n", "int64")
+    a, b = te.placeholder((1, 5, n), name="A"), te.placeholder((16, 8), name="B")
+    made = te_matmul(a, b, "float32")
+    sch = open_schedule(te.create_prim_func([a, b, made]))
+    copy = sch.reindex(sch.get_block(made.op.name), ("read", 1))
+    pack_before(sch, copy)
+    assert (PREPACK in sch.get(copy).annotations) is known
