@@ -144,6 +144,46 @@ def test_cmsisnn() -> None:
         assert bool(composites(cmsisnn.partition_for_cmsisnn(module(out)))) is taken
 
 
+@pytest.mark.parametrize(
+    ("dtype", "total", "zero", "groups", "bias", "taken"),
+    [
+        ("int8", "int32", 3, 1, False, True),
+        ("int8", "int64", 3, 1, False, False),
+        ("int8", "int32", 3, 2, False, True),
+        ("int8", "int32", 3, 8, False, False),  # a depthwise kernel adds a bias
+        ("int8", "int32", 3, 8, True, True),
+        ("int16", "int64", 0, 1, True, True),
+        ("int16", "int32", 0, 1, True, False),
+        ("int16", "int64", 3, 1, True, False),
+    ],
+)
+@pytest.mark.parametrize("layout", ["HWIO", "OIHW"])
+def test_convolutions_of_cmsisnn(
+    dtype: str, total: str, zero: int, groups: int, bias: bool, taken: bool, layout: str
+) -> None:
+    sizes = {"H": 3, "W": 3, "I": 8 // groups, "O": 8}
+    kernel = relay.const(np.ones([sizes[axis] for axis in layout], "int8"))
+    y = relay.qnn.op.conv2d(
+        v("x", 1, 8, 8, 8, dtype=dtype), kernel, relay.const(zero), relay.const(0),
+        relay.const(0.5), relay.const(0.25), kernel_size=(3, 3), channels=8, groups=groups,
+        data_layout="NHWC", kernel_layout=layout, out_dtype=total,
+    )  # fmt: skip
+    if bias:
+        y = relay.nn.bias_add(y, relay.const(np.ones(8), total), axis=3)
+    out = relay.qnn.op.requantize(y, relay.const(0.5), relay.const(0), relay.const(3.0),
+                                  relay.const(0), out_dtype=dtype)  # fmt: skip
+    assert bool(composites(cmsisnn.partition_for_cmsisnn(module(out)))) is taken
+
+
+def test_the_compute_library_takes_single_products() -> None:
+    """A weight that is no constant fits no pattern, and is taken as an operator."""
+    x, w = v("x", 2, 3), v("w", 4, 3)
+    after = arm_compute_lib.partition_for_arm_compute_lib(module(relay.nn.dense(x, w)))
+    assert any("arm_compute_lib" in var.name_hint for var in after.functions)
+    names = [row[0] for row in arm_compute_lib.arm_compute_lib_pattern_table(["concatenate"])]
+    assert names[-1] == "arm_compute_lib.concatenate"
+
+
 def test_all_are_known_by_name() -> None:
     for name in ("arm_compute_lib", "bnns", "clml", "cmsis-nn"):
         assert all(row[0].startswith(f"{name}.") for row in get_pattern_table(name))

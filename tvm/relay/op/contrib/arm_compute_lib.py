@@ -111,19 +111,21 @@ def _l2_pool() -> DFPattern:
 def arm_compute_lib_pattern_table(
     disabled_ops: Sequence[str] = ("concatenate",),
 ) -> list[tuple[Any, ...]]:
-    """The patterns of more than one operator; `disabled_ops` may hold "concatenate"."""
-    table: list[tuple[Any, ...]] = [
+    """The patterns of more than one operator; `disabled_ops` may hold "concatenate".
+
+    Its pattern is there all the same, and takes nothing then.
+    """
+    takes_joined = "concatenate" not in disabled_ops
+    return [
         ("arm_compute_lib.conv2d", _conv(), lambda e: conv2d(root_call(e, "nn.conv2d"))),
         ("arm_compute_lib.qnn_conv2d", _qnn_conv(), _takes_qnn_conv),
         ("arm_compute_lib.dense", _dense(), lambda e: dense(root_call(e, "nn.dense"))),
         ("arm_compute_lib.qnn_dense", _qnn_dense(), _takes_qnn_dense),
         ("arm_compute_lib.avg_pool2d", _avg_pool(), _takes_avg_pool),
         ("arm_compute_lib.l2_pool2d", _l2_pool(), _takes_l2_pool),
-    ]
-    if "concatenate" not in disabled_ops:
-        joined = is_op("concatenate")(is_tuple(None))
-        table.append(("arm_compute_lib.concatenate", joined, _takes_concatenate))
-    return table
+        ("arm_compute_lib.concatenate", is_op("concatenate")(is_tuple(None)),
+         lambda e: takes_joined and _takes_concatenate(e)),
+    ]  # fmt: skip
 
 
 def _takes_qnn_conv(expr: Any) -> bool:
@@ -185,6 +187,7 @@ def _takes_conv(expr: Any, dtypes: Sequence[str]) -> bool:
     return int(attrs.groups) == 1 and check_dilation(attrs)
 
 
+@taken_by(_NAME, "nn.conv2d")
 def conv2d(expr: Any) -> bool:
     """Whether a convolution of float32 is taken."""
     return expr.attrs.out_dtype in ("float32", "") and _takes_conv(expr, ("float32",))
@@ -211,6 +214,7 @@ def check_dilation(attrs: Any) -> bool:
     return all(int(rate) == 1 for rate in attrs.dilation)
 
 
+@taken_by(_NAME, "nn.dense")
 def dense(expr: Any) -> bool:
     """Whether a product of float32 is taken."""
     data, kernel = (arg.checked_type for arg in expr.args)

@@ -18,7 +18,6 @@ from tvm.relay.expr import Constant
 
 from .partition import bound, root_call
 from .register import register_pattern_table
-from .subgraphs import is_depthwise
 
 _NAME: Final = "cmsis-nn"
 Entry = tuple[str, DFPattern, Callable[[Any], bool]]
@@ -83,14 +82,18 @@ def _takes_product(op: str) -> Callable[[Any], bool]:
         dtype = _dtype(data)
         wide = "int64" if dtype == "int16" else "int32"
         types = dtype in ("int8", "int16") and _dtype(kernel) == "int8"
-        if not types or _dtype(expr) != dtype or _dtype(call) not in ("int32", wide):
+        if not types or _dtype(expr) != dtype or _dtype(call) != wide:
             return False
-        if any(_dtype(bias) not in ("int32", wide) for bias in biases):
+        if any(_dtype(bias) != wide for bias in biases):
             return False
-        zeros = np.asarray(call.args[3].data.numpy())  # of the kernel
-        if np.any(zeros != 0):
+        data_zeros, kernel_zeros = (np.asarray(call.args[at].data.numpy()) for at in (2, 3))
+        if np.any(kernel_zeros != 0):
             return False
-        return op != "qnn.conv2d" or _takes_conv(call)
+        if op != "qnn.conv2d":
+            return True
+        if dtype == "int16" and np.any(data_zeros != 0):
+            return False
+        return bool(biases) or not _is_depthwise(call)
 
     return check
 
@@ -105,18 +108,13 @@ def _name(expr: Any) -> str:
     return getattr(getattr(expr, "op", None), "name", "")
 
 
-def _takes_conv(call: Any) -> bool:
+def _is_depthwise(call: Any) -> bool:
+    """Whether each channel has a filter of its own; the library's kernel for it adds a bias."""
     attrs, (data, kernel) = call.attrs, call.args[:2]
-    if attrs.data_layout != "NHWC":
-        return False
     groups = int(attrs.groups)
-    depthwise = is_depthwise(
-        data.checked_type.shape, "NHWC", kernel.checked_type.shape, str(attrs.kernel_layout),
-        groups,
-    )
-    if groups == 1:
-        return bool(attrs.kernel_layout == "HWIO")
-    return depthwise and bool(attrs.kernel_layout == "HWOI")
+    inputs = int(data.checked_type.shape[str(attrs.data_layout).index("C")])
+    outputs = int(kernel.checked_type.shape[str(attrs.kernel_layout).index("O")])
+    return inputs == groups == outputs > 1
 
 
 def _pool(op: str) -> DFPattern:

@@ -18,8 +18,8 @@ _DTYPES = {("float16", "float16"), ("float16", "float32"), ("float32", "float32"
 
 
 def partition_for_cublas(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """The module with functions for cuBLAS."""
-    return partitioned(mod, "cublas", pattern_table(), params)
+    """The module with functions for cuBLAS; its parameters stay, whatever their values."""
+    return partitioned(mod, "cublas", pattern_table())
 
 
 @register_pattern_table("cublas")

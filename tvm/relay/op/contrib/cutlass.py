@@ -9,11 +9,12 @@ from typing import Any
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.ir.transform import PassContext, Sequential
 from tvm.relay.dataflow_pattern import DFPattern, is_constant, is_op, wildcard
 from tvm.relay.expr import Call
 from tvm.relay.traverse import post_order
 
-from .partition import partitioned, root_call, tensor_types
+from .partition import bound, partitioned, root_call, tensor_types
 from .register import register_pattern_table
 
 _DTYPES = {("float16", "float16"), ("float32", "float32"), ("int8", "int8"), ("uint8", "uint8")}
@@ -201,5 +202,14 @@ def pattern_table() -> list[tuple[str, DFPattern, Any]]:
 
 
 def partition_for_cutlass(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """The module with functions for CUTLASS."""
-    return partitioned(mod, "cutlass", pattern_table(), params)
+    """The module with functions for CUTLASS.
+
+    With values for parameters, normalisations are written out and scales go into the weights.
+    """
+    from tvm.relay import transform as t
+
+    if params is not None:
+        simpler = [t.InferType(), t.SimplifyInference(), t.FoldConstant(), t.FoldScaleAxis()]
+        with PassContext(opt_level=3):
+            mod = Sequential(simpler)(bound(mod, params))
+    return partitioned(mod, "cutlass", pattern_table())

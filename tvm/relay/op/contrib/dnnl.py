@@ -183,7 +183,7 @@ def pattern_table() -> list[Entry]:
     made: list[Entry] = [
         make_qnn_conv2d_pattern(),
         make_qnn_dense_pattern(),
-        (*make_dense_bias_sum_pattern(), is_sum),
+        make_dense_bias_sum_pattern(),
         ("dnnl.conv2d_bias_sum_relu", make_conv_bias_sum_relu_pattern(conv), is_sum),
         ("dnnl.conv2d_bias_sum", make_conv_bias_sum_relu_pattern(conv, has_relu=False), is_sum),
     ]
