@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tvm import relax, tir
 from tvm.ir import Op
 from tvm.relax import op
-from tvm.relax.expr_functor import ExprFunctor, mutator, visitor
+from tvm.relax.expr_functor import ExprFunctor, PyExprVisitor, mutator, visitor
 
 pytestmark = pytest.mark.pure
 
@@ -319,3 +321,24 @@ def test_the_shape_of_a_constant_is_not_visited() -> None:
         relax.BlockBuilder().normalize(value), lambda e: seen.append(type(e).__name__)
     )
     assert seen == ["Op", "Constant", "Constant", "ShapeExpr", "Call"]
+
+
+def test_every_expression_has_a_span_even_if_it_is_none() -> None:
+    class Spans(PyExprVisitor):
+        def __init__(self) -> None:
+            self.seen: list[object] = []
+
+        def visit_span(self, span: object) -> None:
+            self.seen.append(span)
+
+    spans = Spans()
+    spans.visit_expr(relax.Tuple([relax.StringImm("a"), relax.StringImm("b")]))
+    assert spans.seen == [None, None, None]
+    with pytest.raises(TypeError, match="legal: RelaxExpr"):
+        spans.visit_expr(3)
+
+
+@pytest.mark.parametrize("mark", [visitor, mutator])
+def test_what_is_no_functor_is_not_marked(mark: Callable[[type], type]) -> None:
+    with pytest.raises(AssertionError, match="user-facing method overriding class"):
+        mark(int)

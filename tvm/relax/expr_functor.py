@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
-from tvm.ir.node import Node
+from tvm.ir.node import Node, of_type
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.ir.structural import structural_equal
@@ -58,12 +58,22 @@ C = TypeVar("C", bound=type)
 
 def visitor(cls: C) -> C:
     """Marks a visitor class; `_cls` of it is the class as written."""
+    _check_functor(cls)
     return derived(cls)
 
 
 def mutator(cls: C) -> C:
     """Marks a mutator class; `_cls` of it is the class as written."""
+    _check_functor(cls)
     return derived(cls)
+
+
+def _check_functor(cls: type) -> None:
+    if not (isinstance(cls, type) and issubclass(cls, ExprFunctor)):
+        raise AssertionError(  # as in v0.22
+            f"Please use the user-facing method overriding class, found {cls!r}; "
+            "legal: a class that inherits from PyExprVisitor or PyExprMutator"
+        )
 
 
 class ExprFunctor(Generic[R]):
@@ -207,7 +217,8 @@ class PyExprVisitor(ExprFunctor[None]):
         )
 
     def visit_default_(self, expr: RelaxExpr) -> None:
-        self._visit_span(expr.span)
+        of_type(expr, RelaxExpr, f"what {type(self).__name__} visits")
+        self.visit_span(expr.span)
         if not isinstance(expr, Constant):  # its shape is its own
             self._visit_known(expr.struct_info_)
 
@@ -219,12 +230,8 @@ class PyExprVisitor(ExprFunctor[None]):
         if info is not None and self._sees_shapes:
             self.visit_struct_info(info)
 
-    def _visit_span(self, span: Span | None) -> None:
-        if span is not None:
-            self.visit_span(span)
-
-    def visit_span(self, span: Span) -> None:
-        """Called for each known span."""
+    def visit_span(self, span: Span | None) -> None:
+        """Called for the span of each expression; None where there is none."""
 
     def visit_prim_expr(self, expr: PrimExpr) -> None:
         """Called for each extent and number."""
@@ -245,22 +252,22 @@ class PyExprVisitor(ExprFunctor[None]):
                 self.visit_struct_info(field)
 
     def visit_tuple_(self, op: Tuple) -> None:
-        self._visit_span(op.span)
+        self.visit_span(op.span)
         for field in op.fields:
             self.visit_expr(field)
         self._visit_known(op.struct_info_)
 
     def visit_shape_expr_(self, op: ShapeExpr) -> None:
-        self._visit_span(op.span)
+        self.visit_span(op.span)
         for value in op.values:
             self.visit_prim_expr(value)
 
     def visit_prim_value_(self, op: PrimValue) -> None:
-        self._visit_span(op.span)
+        self.visit_span(op.span)
         self.visit_prim_expr(op.value)
 
     def visit_call_(self, op: Call) -> None:
-        self._visit_span(op.span)
+        self.visit_span(op.span)
         self.visit_expr(op.op)
         for info in op.sinfo_args:
             self.visit_struct_info(info)
@@ -269,26 +276,26 @@ class PyExprVisitor(ExprFunctor[None]):
         self._visit_known(op.struct_info_)
 
     def visit_tuple_getitem_(self, op: TupleGetItem) -> None:
-        self._visit_span(op.span)
+        self.visit_span(op.span)
         self.visit_expr(op.tuple_value)
         self._visit_known(op.struct_info_)
 
     def visit_if_(self, op: If) -> None:
-        self._visit_span(op.span)
+        self.visit_span(op.span)
         self.visit_expr(op.cond)
         self.visit_expr(op.true_branch)
         self.visit_expr(op.false_branch)
         self._visit_known(op.struct_info_)
 
     def visit_seq_expr_(self, op: SeqExpr) -> None:
-        self._visit_span(op.span)
+        self.visit_span(op.span)
         for block in op.blocks:
             self.visit_binding_block(block)
         self.visit_expr(op.body)
         self._visit_known(op.struct_info_)
 
     def visit_function_(self, op: Function) -> None:
-        self._visit_span(op.span)
+        self.visit_span(op.span)
         for param in op.params:
             self.visit_var_def(param)
         self.visit_expr(op.body)
@@ -311,7 +318,7 @@ class PyExprVisitor(ExprFunctor[None]):
             self.visit_binding(binding)
 
     def visit_var_def_(self, var: Var) -> None:
-        self._visit_span(var.span)
+        self.visit_span(var.span)
 
 
 _SEEING_SHAPES: Final = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from tvm.ir.expr import RelaxExpr
+from tvm.ir.node import of_type
 from tvm.relax.base_expr import Id, expect
 from tvm.relax.expr import (
     Binding,
@@ -70,6 +71,7 @@ def name_to_binding(func: Function) -> dict[str, list[Binding]]:
 @explained
 def udchain(dfb: DataflowBlock) -> dict[Var, list[Var]]:
     """For each variable of the block, and each one it reads, the variables that use it."""
+    of_type(dfb, DataflowBlock, "udchain: the block")
     users: dict[Id, tuple[Var, dict[Var, None]]] = {}
     for binding in dfb.bindings:
         for used in uses_of(binding):

@@ -55,10 +55,11 @@ class _Allocations(PyExprVisitor):
             f" * With memory planning, there are {self.planned} constant-size memory "
             f"allocation(s) with total size {self.planned_bytes / GIB:.4} GB.",
         ]
+        last = ""  # an empty line, as v0.22 writes it
         if self.tensor_bytes:
             share = self.planned_bytes / self.tensor_bytes
-            lines.append(f" * Memory planning reduces constant memory size to {share:.1%}.")
-        return "\n".join(lines)
+            last = f" * Memory planning reduces constant memory size to {share:.1%}."
+        return "".join(f"{line}\n" for line in [*lines, last])
 
 
 def _bytes(call: Call, shape_at: int, dtype_at: int | None) -> int | None:
@@ -92,9 +93,9 @@ def estimate_memory_usage(mod: IRModule | Function) -> str:
             for var, func in mod.functions_items()
             if isinstance(func, Function)
         ]
-    lines = ["Memory usage estimation:"]
+    text = "Memory usage estimation:\n"
     for name, func in named:
         found = _Allocations()
         found.visit_expr(func)
-        lines.append(found.text(name))
-    return "\n".join([*lines, "", ""])
+        text += found.text(name)
+    return text
