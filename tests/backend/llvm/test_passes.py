@@ -149,3 +149,36 @@ entry:
     machine = jit.Machine("x86_64-linux-gnu", "haswell")
     stores = jit.emit_optimized_text(asked, machine).count("store <8 x float>")
     assert stores == 2
+
+
+def test_sums_of_long_texts_are_in_registers_where_their_places_are_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Memory whose places are numbers only once instructions are combined is none either."""
+    monkeypatch.setattr(passes, "LONG", 0)
+    text = """define void @f(ptr %p, i64 %n) {
+entry:
+  %sums = alloca [4 x <8 x float>]
+  %m = add i64 %n, 1
+  %one = sub i64 %m, %n
+  %at = getelementptr [4 x <8 x float>], ptr %sums, i64 0, i64 %one
+  store <8 x float> zeroinitializer, ptr %at
+  br label %"for.i"
+"for.i":
+  %i = phi i64 [ 0, %entry ], [ %j, %"for.i" ]
+  %q = getelementptr <8 x float>, ptr %p, i64 %i
+  %x = load <8 x float>, ptr %q
+  %s = load <8 x float>, ptr %at
+  %y = fadd <8 x float> %s, %x
+  store <8 x float> %y, ptr %at
+  %j = add nuw nsw i64 %i, 1
+  %more = icmp ult i64 %j, %n
+  br i1 %more, label %"for.i", label %"end.i"
+"end.i":
+  %r = load <8 x float>, ptr %at
+  store <8 x float> %r, ptr %p
+  ret void
+}
+"""
+    made = jit.emit_optimized_text(text, jit.Machine("x86_64-linux-gnu", "haswell"))
+    assert "alloca" not in made

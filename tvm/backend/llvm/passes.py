@@ -5,7 +5,8 @@ Schedules have said already which loops are vectors: where all innermost loops o
 the vectorisers find nothing, and what tidies behind them takes as long as the first half. A long
 text of that kind is unrolled code, whose values are written once: one walk that puts memory in
 registers and one that combines instructions leave little to the others, which take four times as
-long. Code for GPUs wants its functions inlined, and has all passes.
+long. Combining makes numbers of places, so memory is looked at once more behind it. Code for GPUs
+wants its functions inlined, and has all passes.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def _few() -> Any:
     passes = binding().create_new_function_pass_manager()
     passes.add_sroa_pass()
     passes.add_instruction_combine_pass()
+    passes.add_sroa_pass()  # sums at places that were computed: they are numbers now
     passes.add_simplify_cfg_pass()
     return passes
 
