@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeAlias, final
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.support.compiled import COMPILED, called, hashed_by_identity, mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.support.registry import Registry
@@ -225,12 +225,12 @@ class RelaxExpr(BaseExpr):
 
     @property
     def struct_info(self) -> StructInfo:
-        """The struct info; a TVMError while it is not known."""
+        """The struct info; a CheckError while it is not known."""
         if self.struct_info_ is None:
             rule = STRUCT_INFO_RULES.find(self.TYPE_KEY)
             if rule is not None:
                 return rule(self)
-            raise TVMError(
+            raise CheckError(
                 f"the struct info of this {type(self).__name__} is not known yet; "
                 "normalise it with a BlockBuilder first"
             )
