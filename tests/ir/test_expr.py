@@ -45,7 +45,8 @@ def test_global_variables_are_called_in_their_dialect() -> None:
 
 
 def test_struct_info_that_is_not_known() -> None:
-    with pytest.raises(tvm.error.InternalError, match="the struct info of this GlobalVar is not known yet"):
+    told = "the struct info of this GlobalVar is not known yet"
+    with pytest.raises(tvm.error.InternalError, match=told):
         _ = GlobalVar("f").struct_info
 
 
