@@ -268,3 +268,39 @@ def test_parameters_are_numbered_by_the_match_from_the_end() -> None:
     text = relay.Function([a], pattern.partition(expr, check=lambda e: next(calls))).astext()
     assert "%FunctionVar_2_0" in text
     assert "%FunctionVar_1_0" not in text
+
+
+def test_rewrites_take_matches_from_the_end_on() -> None:
+    """What a match has inside is no match's root in the same round."""
+    x = relay.var("x", shape=(2,))
+    inner = wildcard()
+
+    class Once(dfp.DFPatternCallback):
+        def __init__(self) -> None:
+            super().__init__(rewrite_once=True)
+            self.pattern = is_op("nn.relu")(is_op("nn.relu")(inner))
+
+        def callback(self, pre: Any, post: Any, node_map: Any) -> Any:
+            return relay.tanh(node_map[inner][0])
+
+    three = relay.nn.relu(relay.nn.relu(relay.nn.relu(x)))
+    tvm.ir.assert_structural_equal(dfp.rewrite(Once(), three), relay.tanh(relay.nn.relu(x)), True)
+
+
+def test_inner_parts_that_others_use_are_no_match() -> None:
+    x = relay.var("x", shape=(2,))
+    inner = wildcard()
+
+    class Fuse(dfp.DFPatternCallback):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pattern = is_op("nn.relu")(is_op("exp")(inner))
+
+        def callback(self, pre: Any, post: Any, node_map: Any) -> Any:
+            return relay.tanh(node_map[inner][0])
+
+    shared = relay.exp(x)
+    both = relay.nn.relu(shared) * shared
+    assert dfp.rewrite(Fuse(), both).same_as(both)
+    alone = relay.nn.relu(relay.exp(x))
+    tvm.ir.assert_structural_equal(dfp.rewrite(Fuse(), alone), relay.tanh(x), True)

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from tvm.error import TVMError
@@ -721,15 +721,46 @@ def _rewrite_once(
 
         expr = infer_types_of(expr, mod)
 
+    groups = {id(root): found for root, found, _ in _groups(callback.pattern, expr, set())}
+    made: dict[int, RelaxExpr] = {}
+
     def rule(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
-        found = Matcher()
-        if isinstance(old, Op) or not found.match(callback.pattern, new):
-            return new
-        if isinstance(new, RelayExpr) and new.checked_type_ is None:
-            new.checked_type_ = getattr(old, "checked_type_", None)
-        return callback.callback(old, new, _node_map(found))
+        made[id(old)] = new
+        if id(old) in groups:
+            if isinstance(new, RelayExpr) and new.checked_type_ is None:
+                new.checked_type_ = getattr(old, "checked_type_", None)
+            parts = {
+                pattern: [made.get(id(part), part) for part in nodes]
+                for pattern, nodes in _node_map(groups[id(old)]).items()
+            }
+            made[id(old)] = callback.callback(old, new, parts)
+        return made[id(old)]
 
     return transform(expr, rule)
+
+
+def _groups(
+    pattern: DFPattern, expr: RelaxExpr, taken: set[int]
+) -> Iterator[tuple[RelaxExpr, Matcher, set[int]]]:
+    """Matches from the end of a program on, each with what is inside, none in another's.
+
+    Nobody else uses the inner parts of one. They are added to `taken`; a caller that refuses a
+    match takes them out again.
+    """
+    users: dict[int, list[RelaxExpr]] = {}
+    order = list(post_order(expr))
+    for node in order:
+        for part in children(node):
+            users.setdefault(id(part), []).append(node)
+    for node in reversed(order):
+        found = Matcher()
+        if isinstance(node, Op) or id(node) in taken or not found.match(pattern, node):
+            continue
+        inside = _inside(found, node)
+        matched = inside | {id(part) for _, part in found.trail}
+        if not inside & taken and _closed(inside, matched, node, users):
+            taken |= inside
+            yield node, found, inside
 
 
 def partition(
@@ -739,29 +770,17 @@ def partition(
     check: Callable[[RelaxExpr], bool] = lambda x: True,
 ) -> RelaxExpr:
     """`expr` with what matches moved to functions (attribute `PartitionedFromPattern`)."""
-    users: dict[int, list[RelaxExpr]] = {}
-    order = list(post_order(expr))
-    for node in order:
-        for part in children(node):
-            users.setdefault(id(part), []).append(node)
     groups: dict[int, tuple[int, Matcher, set[int]]] = {}
-    number = 0  # of matches, those that the check refuses among them
     taken: set[int] = set()
-    for node in order:
+    for node in post_order(expr):
         if isinstance(node, Function) and "PartitionedFromPattern" in node.attrs:
             taken.update(id(inside) for inside in post_order(node))  # by an earlier pattern
-    for node in reversed(order):
-        found = Matcher()
-        if id(node) in taken or not found.match(pattern, node):
-            continue
-        inside = _inside(found, node)
-        matched = inside | {id(part) for _, part in found.trail}
-        if inside & taken or not _closed(inside, matched, node, users):
-            continue
-        number += 1
+    # Matches that the check refuses are numbered, too.
+    for number, (node, found, inside) in enumerate(_groups(pattern, expr, taken)):
         if check(node):
-            taken |= inside
-            groups[id(node)] = (number - 1, found, inside)
+            groups[id(node)] = (number, found, inside)
+        else:
+            taken -= inside
     return _cut_out(expr, groups, attrs or {})
 
 
