@@ -46,3 +46,22 @@ def test_one_call() -> None:
 
 def test_a_mutator_that_changes_nothing() -> None:
     assert_structural_equal(ApplyEmptyCppMutator()(Mod), Mod)
+
+
+def test_items_are_no_use_of_their_tuple() -> None:
+    @R.function
+    def func(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            t = (x, y)
+            a = t[0]
+            b = R.exp(a)
+            c = t[1]
+            d = R.add(b, c)
+            R.output(d)
+        return d
+
+    found = dataflow_liveness_analysis(func.body.blocks[0])
+    ranges = {var.name_hint: where for var, where in found.items()}
+    assert ranges == {
+        "x": (-1, 5), "y": (-1, 5), "t": (0, 0), "a": (1, 2), "b": (2, 4), "c": (3, 4), "d": (4, 5),
+    }  # fmt: skip

@@ -34,8 +34,11 @@ def ApplyEmptyCppMutator() -> Pass:
 
 
 def dataflow_liveness_analysis(block: DataflowBlock) -> dict[Var, tuple[int, int]]:
-    """For each variable the binding that defines it (-1: none) and the last that uses it."""
-    return live_ranges(block)
+    """For each variable the binding that defines it (-1: none) and the last that uses it.
+
+    As in v0.22, items that are taken of a tuple are values of their own, and no use of it.
+    """
+    return live_ranges(block, by_items=False)
 
 
 def dataflow_alias_analysis(

@@ -30,16 +30,19 @@ UNKNOWN = -1
 _VIEWS: Final = ("relax.memory.view", "relax.memory.ensure_zero_offset")
 
 
-def live_ranges(block: DataflowBlock) -> dict[Var, tuple[int, int]]:
+def live_ranges(block: DataflowBlock, *, by_items: bool = True) -> dict[Var, tuple[int, int]]:
     """The numbers of the bindings that define a variable (-1: none) and that use it last.
 
-    Outputs of the block are needed until its end, and so is what comes from outside.
+    Outputs of the block are needed until its end, and so is what comes from outside. With
+    `by_items`, an item that is taken of a tuple uses the tuple.
     """
     ranges: dict[Var, tuple[int, int]] = {}
     for i in reversed(range(len(block.bindings))):
         binding = block.bindings[i]
         value = binding.value
         used = free_vars(value) if isinstance(value, Function) else all_vars(value)
+        if isinstance(value, TupleGetItem) and not by_items:
+            used = []
         for var in used:
             ranges.setdefault(var, (-1, i))
         _, end = ranges.get(binding.var, (i, i))
