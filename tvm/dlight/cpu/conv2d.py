@@ -36,6 +36,7 @@ from .groups import split_groups
 from .run_any import RunOrPanels, run_any
 from .run_conv import run_form, schedule_run
 from .runs import as_runs
+from .skipped_steps import skipped_steps, wide_window
 from .tiles import Tile
 
 
@@ -130,22 +131,23 @@ def _of_any_size(
     while True:
         for block in root_blocks(sch):
             found, form = find_contraction(sch.get(block)), _conv_form(sch.get(block), plain)
-            if found is None or form is None or extent_of(form.n) is not None:
+            if found is None or form is None or not is_unconditional(sch, block):
                 continue
-            if is_unconditional(sch, block):
+            window = None if plain else wide_window(sch, block, found, form, cpu)
+            if window is not None or extent_of(form.n) is None:
                 break
         else:
             return sch, made, reasons
-        direct: DirectAny | GroupWindows | RunOrPanels | None
-        direct = run_any(sch, block, found, form, cpu)
-        if direct is None and not plain:
-            direct = direct_any(sch, block, found, form, cpu)
-            direct = direct or group_windows(sch, block, found, form, cpu)
-        if direct is not None:
-            loops, gone, reason = direct.nest(), direct.gone, direct.reason()
-        else:
-            nest = AnySize(sch, block, found, form, cpu)
-            loops, gone, reason = nest.nest(), nest.gone(), nest.reason()
+        nest: DirectAny | GroupWindows | RunOrPanels | AnySize | None = None
+        if window is None or not window.first:
+            nest = run_any(sch, block, found, form, cpu)
+            if nest is None and not plain:
+                nest = direct_any(sch, block, found, form, cpu)
+                nest = nest or group_windows(sch, block, found, form, cpu)
+        if nest is None and window is not None:
+            nest = skipped_steps(sch, block, found, form, cpu, window)
+        nest = nest or AnySize(sch, block, found, form, cpu)
+        loops, gone, reason = nest.nest(), nest.gone, nest.reason()
         made.add(loops.block)
         reasons.append(reason)
         sch = replaced(sch, gone, loops)

@@ -110,7 +110,7 @@ def tiles_for(cpu: CpuModel, bits: int, rows: int, panel: int = 0) -> list[Tile]
 
 
 @dataclass(frozen=True)
-class _Panel:
+class Panel:
     """A panel, as its task sees it."""
 
     first_row: Var
@@ -126,7 +126,7 @@ class _Panel:
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
     """The part of a row that lies in a panel."""
 
     first_column: Var
@@ -190,6 +190,8 @@ class AnySize:
         self.parts = _known(form.k[0]) // self.part
         self.steps = math.prod(_known(iv) for iv in form.k) // self.parts  # of a part
         self.number = self._var("part")
+        # steps of the window of which a panel takes some alone: the first, and how many
+        self.met: dict[IterVar, tuple[PrimExpr, PrimExpr]] = {}
 
     def _part(self) -> int:
         """Channels that are summed at a time: as many as a cache nearby holds of a panel."""
@@ -201,6 +203,7 @@ class AnySize:
         found = max((n for n in range(1, min(fit, channels) + 1) if channels % n == 0), default=0)
         return found if found >= FEWEST else channels
 
+    @property
     def gone(self) -> list[BlockRV]:
         """The blocks that the loops replace, the last one at the end."""
         last = [] if self.last is None else [self.last.block]
@@ -241,13 +244,14 @@ class AnySize:
         first_row = scope.let("first_row", start // across)
         offset = scope.let("offset", start - first_row * across)
         elements = scope.let("places", Min(width * self.lanes, total - start))
-        region = _Panel(
+        region = Panel(
             first_row, offset, across,
             scope.let("lines", (offset + elements + across - 1) // across), elements, width,
             scope.let("lanes", width * self.lanes),
             scope.let("pitch", width * self.lanes + self.lanes),
             *self._vectors(scope, offset, first_row, across, elements, width),
         )  # fmt: skip
+        self._look(scope, region)
         height = scope.let("height", self._chosen(width, heights))
         blocks = scope.let("blocks", (self._int(self.outs) + height - 1) // height)
         each = scope.let("each", (blocks + split - 1) // split)
@@ -270,11 +274,14 @@ class AnySize:
         some = [less(self._int(0), size) for size in sizes if not isinstance(size, IntImm)]
         for condition in some:
             whole = IfThenElse(condition, whole)
-        own = {self.found.output, *(self.sch.get(b).writes[0].buffer for b in self.gone()[:-1])}
-        taken = [r.buffer for b in self.gone() for r in self.sch.get(b).reads]
+        own = {self.found.output, *(self.sch.get(b).writes[0].buffer for b in self.gone[:-1])}
+        taken = [r.buffer for b in self.gone for r in self.sch.get(b).reads]
         reads = [buffer for buffer in dict.fromkeys(taken) if buffer not in own]
-        writes = [r.buffer for r in self.sch.get(self.gone()[-1]).writes]
+        writes = [r.buffer for r in self.sch.get(self.gone[-1]).writes]
         return opaque("conv", whole, [plan.memory], reads, writes)
+
+    def _look(self, scope: Scope, p: Panel) -> None:
+        """Finds what else depends on where a panel is."""
 
     def _vectors(
         self, scope: Scope, offset: Var, first_row: Var, across: PrimExpr, elements: Var, width: Var
@@ -338,7 +345,7 @@ class AnySize:
 
     # --- the input ---
 
-    def _pack(self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr]) -> Stmt:
+    def _pack(self, p: Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr]) -> Stmt:
         """Gathers the panel: all that its sums read, row by row of the result."""
         line, scope = self._var("r"), Scope()
         row = scope.let("row", p.first_row + line)
@@ -354,7 +361,7 @@ class AnySize:
             if self.has_line
             else self._as_it_is(p, own, memory, values, count)
         )
-        scope.add(_around(loops, body))
+        scope.add(around(loops, body))
         packed = For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
         if self.has_line or self.pad is not None:
             return packed
@@ -362,7 +369,7 @@ class AnySize:
         return IfThenElse(one_row, self._within_a_row(p, memory, sets), packed)
 
     def _within_a_row(
-        self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr]
+        self, p: Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr]
     ) -> Stmt:
         """Whole vectors of one row of the plane, as many as the panel has, straight on."""
         scope = Scope()
@@ -377,21 +384,21 @@ class AnySize:
             value = self._value({**at, self.along.iv.var: p.offset + column}, guarded=False)
             target = self._flat(at) * ((vectors + 1) * self.lanes) + column
             copy = vector(lane, self.lanes, BufferStore(memory["panel"], value, [target]))
-            return _around(loops, For(number, 0, vectors, ForKind.UNROLLED, copy))
+            return around(loops, For(number, 0, vectors, ForKind.UNROLLED, copy))
 
         scope.add(one_of(p.vectors, range(1, len(self.tiles) + 1), copies))
         return scope.stmt()
 
-    def _line(self, p: _Panel, line: Var, scope: Scope) -> _Line:
+    def _line(self, p: Panel, line: Var, scope: Scope) -> Line:
         """Which elements of a row are the panel's."""
         before = scope.let("before", line * p.across - p.offset)
         begin = scope.let("begin", Max(before, self._int(0)))
         first = scope.let("first_column", begin - before)
         length = scope.let("length", Min(p.across - first, p.elements - begin))
-        return _Line(first, begin, length)
+        return Line(first, begin, length)
 
     def _as_it_is(
-        self, p: _Panel, own: _Line, memory: Mapping[str, Buffer],
+        self, p: Panel, own: Line, memory: Mapping[str, Buffer],
         values: Mapping[Var, PrimExpr], count: Var,
     ) -> Stmt:  # fmt: skip
         """Neighbouring columns read neighbouring elements: vectors of the plane."""
@@ -412,7 +419,7 @@ class AnySize:
         if self.pad is not None:
             group = self._var("x")
             scope.add(For(group, 0, count, ForKind.SERIAL, store(group, guarded=True)))
-            return _around(loops, scope.stmt())
+            return around(loops, scope.stmt())
         size = self.found.rhs.buffer.shape[self.along.dim]
         end = substitute(
             self._plane_indices()[self.along.dim], {**at, self.along.iv.var: own.first_column}
@@ -423,10 +430,10 @@ class AnySize:
         scope.add(For(group, 0, whole, ForKind.SERIAL, store(group, guarded=False)))
         guarded = store(whole + edge, guarded=True)
         scope.add(For(edge, 0, count - whole, ForKind.SERIAL, guarded))
-        return _around(loops, scope.stmt())
+        return around(loops, scope.stmt())
 
     def _picked(
-        self, p: _Panel, own: _Line, memory: Mapping[str, Buffer],
+        self, p: Panel, own: Line, memory: Mapping[str, Buffer],
         values: Mapping[Var, PrimExpr], count: Var,
     ) -> Stmt:  # fmt: skip
         """Rows of the plane as they are, then every `step`-th element of them.
@@ -447,10 +454,10 @@ class AnySize:
             row = self._step(self.nearest, picks)
             at = {**values, self.nearest.var: row}
         pick = self._picks(p, own, memory, row * self._line_size(), at, count)
-        return SeqStmt([_around(copies, copy), _around(picks, pick)])
+        return SeqStmt([around(copies, copy), around(picks, pick)])
 
     def _picks(
-        self, p: _Panel, own: _Line, memory: Mapping[str, Buffer], base: PrimExpr,
+        self, p: Panel, own: Line, memory: Mapping[str, Buffer], base: PrimExpr,
         values: Mapping[Var, PrimExpr], count: Var,
     ) -> Stmt:  # fmt: skip
         """The elements that a step of the window reads, for each of its steps along a row."""
@@ -472,12 +479,12 @@ class AnySize:
         )  # fmt: skip
         picked = vector(lane2, self.lanes, pick)
         if math.prod(_known(iv) for iv in self.near) <= UNROLLED:  # all of a vector's at once
-            picked = For(group2, 0, count, ForKind.SERIAL, _around(loops, picked, unrolled=True))
+            picked = For(group2, 0, count, ForKind.SERIAL, around(loops, picked, unrolled=True))
         else:
-            picked = _around(loops, For(group2, 0, count, ForKind.SERIAL, picked))
+            picked = around(loops, For(group2, 0, count, ForKind.SERIAL, picked))
         return picked
 
-    def _start(self, own: _Line) -> PrimExpr:
+    def _start(self, own: Line) -> PrimExpr:
         """The first index along a row of the padded plane that a panel reads."""
         zero: dict[Var, PrimExpr] = {iv.var: self._int(0) for iv in self.near}
         return substitute(
@@ -588,7 +595,7 @@ class AnySize:
     # --- sums, and what follows ---
 
     def _filters(
-        self, p: _Panel, memory: Mapping[str, Buffer],
+        self, p: Panel, memory: Mapping[str, Buffer],
         sets: Mapping[Var, PrimExpr], height: Var, first: Var, count: Var,
     ) -> Stmt:  # fmt: skip
         block, scope = self._var("b"), Scope()
@@ -606,7 +613,7 @@ class AnySize:
         return For(block, 0, count, ForKind.SERIAL, scope.stmt())
 
     def _sums(
-        self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr], tile: Tile,
+        self, p: Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr], tile: Tile,
         start: Var, filters: Var, kept: Var,
     ) -> Stmt:  # fmt: skip
         """Accumulates over the whole reduction in registers, tile of filters by tile."""
@@ -624,7 +631,7 @@ class AnySize:
         store, init = self.node.body, self.node.init
         assert isinstance(store, BufferStore), "a contraction is one store"
         assert isinstance(init, BufferStore), "a contraction has an init"
-        loops: list[tuple[Var, int, bool]] = []
+        loops: list[tuple[Var, int | PrimExpr, bool]] = []
         steps = self._steps(tile, loops)
         base, scope = self._flat(steps) * pitch, Scope()
 
@@ -684,15 +691,15 @@ class AnySize:
             return condition
         return logical_and(equal(self.number, self._int(self.parts - 1)), condition)
 
-    def _fetching_loop(self, loops: Sequence[tuple[Var, int, bool]]) -> int | None:
+    def _fetching_loop(self, loops: Sequence[tuple[Var, int | PrimExpr, bool]]) -> int | None:
         """The loop whose steps take a line of each filter; None where a cache nearby has all."""
-        if self.packed:  # one after another, which processors see
+        if self.packed or self.met:  # one after another, which processors see
             return None
         every = math.prod(_known(iv) for iv in (*self.groups, self.filters, *self.form.k))
         if every * self.bits // 8 <= self.cpu.l2_bytes:
             return None
-        nbytes = [math.prod(extent for _, extent, _ in loops[n + 1 :]) * self.bits // 8
-                  for n in range(len(loops))]  # fmt: skip
+        sizes = [extent for _, extent, _ in loops if isinstance(extent, int)]
+        nbytes = [math.prod(sizes[n + 1 :]) * self.bits // 8 for n in range(len(sizes))]
         return next((n for n, step in enumerate(nbytes) if step <= LINE), None)
 
     def _fetched(
@@ -706,7 +713,7 @@ class AnySize:
         return For(m, 0, tile.rows, ForKind.UNROLLED, fetch)
 
     def _straight(
-        self, p: _Panel, acc: Buffer, sets: Mapping[Var, PrimExpr], tile: Tile,
+        self, p: Panel, acc: Buffer, sets: Mapping[Var, PrimExpr], tile: Tile,
         row_of: Callable[[Var], PrimExpr],
     ) -> Stmt:  # fmt: skip
         """The epilogue of a tile whose vectors are each within a row."""
@@ -724,11 +731,18 @@ class AnySize:
         scope.add(SeqStmt.flatten(stores))
         return For(m, 0, tile.rows, ForKind.UNROLLED, scope.stmt())
 
-    def _steps(self, tile: Tile, loops: list[tuple[Var, int, bool]]) -> dict[Var, PrimExpr]:
+    def _steps(
+        self, tile: Tile, loops: list[tuple[Var, int | PrimExpr, bool]]
+    ) -> dict[Var, PrimExpr]:
         """Loops over the steps of the sum, some of the innermost unrolled."""
         found: dict[Var, PrimExpr] = {}
-        moving = [iv for iv in self.form.k if self._size(iv) > 1]
-        for iv in self.form.k:
+        for iv, (first, count) in self.met.items():
+            var = self._var(iv.var.name)
+            found[iv.var] = first + var
+            loops.append((var, count, False))
+        others = [iv for iv in self.form.k if iv not in self.met]
+        moving = [iv for iv in others if self._size(iv) > 1]
+        for iv in others:
             size = self._size(iv)
             if size == 1:
                 found[iv.var] = self._origin(iv)
@@ -748,7 +762,7 @@ class AnySize:
         return found
 
     def _output(
-        self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr],
+        self, p: Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr],
         start: Var, filters: Var, kept: Var,
     ) -> Stmt:  # fmt: skip
         """The epilogue for all elements of the panel."""
@@ -836,9 +850,10 @@ def _guarded(condition: PrimExpr, load: PrimExpr) -> PrimExpr:
     return Call(load.dtype, "tir.if_then_else", (condition, load, zero))
 
 
-def _around(
-    loops: Sequence[tuple[int, Var]], body: Stmt, *, unrolled: bool = False
+def around(
+    loops: Sequence[tuple[int | PrimExpr, Var]], body: Stmt, *, unrolled: bool = False
 ) -> Stmt:
+    """Loops around a statement, by their extents and variables."""
     kind = ForKind.UNROLLED if unrolled else ForKind.SERIAL
     for size, var in reversed(loops):
         body = For(var, 0, size, kind, body)

@@ -48,16 +48,19 @@ def free_buffers(sch: Schedule) -> set[Buffer]:
 
 
 def pack(
-    sch: Schedule, copy: BlockRV, outer: Sequence[bool], column: int, width: int
-) -> None:
+    sch: Schedule, copy: BlockRV, outer: Sequence[bool], column: int, width: int,
+    ahead: Sequence[int] = (),
+) -> None:  # fmt: skip
     """Let a copy write panels of `width` columns, one after another, and mark it.
 
-    `outer` says which dimensions are those of a batch, `column` which one the columns are.
+    `outer` says which dimensions are those of a batch, `column` which one the columns are, and
+    `ahead` which of the rest stand before the others.
     """
 
     def panels(*at: PrimExpr) -> list[PrimExpr]:
         batch = [index for index, first in zip(at, outer) if first]
-        rows = [index for i, index in enumerate(at) if not outer[i] and i != column]
+        inner = [i for i in range(len(at)) if not outer[i] and i != column]
+        rows = [at[i] for i in sorted(inner, key=lambda i: i not in ahead)]
         return [*batch, at[column] // width, *rows, at[column] % width]
 
     sch.transform_layout(copy, ("write", 0), panels)
