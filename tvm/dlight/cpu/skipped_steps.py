@@ -80,7 +80,8 @@ def wide_window(
     source = source_of(sch, pad, read_of(node.body.value, plane), plane, known)
     if source is None or not is_zero(source.other):
         return None
-    several = [axis for axis in known if len(axis.taps) > 1]
+    # a sequence, which has but one axis, is longer than windows are: nothing to skip
+    several = [axis for axis in known[:-1] if len(axis.taps) > 1]
     wide = [axis.scale for axis in several if axis.scale <= source.before[axis]]
     far = max(wide, default=1)
     bits = found.output.dtype.bits
