@@ -32,7 +32,7 @@ def variance(rows: int, columns: int) -> tir.PrimFunc:
 @pytest.mark.parametrize("kind", KINDS)
 def test_several_in_one_function(kind: str) -> None:
     text = str(check(FewResults(), variance(7, 40), target(kind)))
-    assert text.count('T.thread_binding(1, thread="blockIdx.x")') == 2
+    assert text.count('T.thread_binding(T.int64(1), thread="blockIdx.x")') == 2
     assert text.count('thread="threadIdx.x"') == 2
 
 

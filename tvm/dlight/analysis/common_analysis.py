@@ -242,10 +242,13 @@ def detect_dominant_read(block: Block) -> PrimExpr:
 
 
 def is_broadcast_epilogue(sch: Schedule, block: BlockRV, epilogue: BlockRV) -> bool:
-    """True if the epilogue reads the result with fewer index variables than it has itself."""
+    """True if the epilogue reads the result with fewer index variables than it has itself.
+
+    The one variable of an epilogue of one element counts: all threads run that, as in v0.22.
+    """
     written = {w.buffer for w in sch.get(block).writes}
     node: Block = sch.get(epilogue)
-    names = {iv.var for iv in node.iter_vars if iv.dom is not None and not is_one(iv.dom.extent)}
+    names = {iv.var for iv in node.iter_vars}
     for region in node.reads:
         if region.buffer in written:
             used = collect_block_iter_vars_used_in_access_region(node, list(region.region))

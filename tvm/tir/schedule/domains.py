@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Add, FloorDiv, FloorMod, IntImm, Mul, Var, make_const
-from tvm.tir.functor import substitute, uses_any
+from tvm.tir.functor import substitute, uses_any, vars_in
 from tvm.tir.op.arith import (
     cast,
     floordiv,
@@ -236,11 +236,31 @@ def _limits(
     """The conditions for a value to lie in a domain that are not always true."""
     if _is_digit(value, whole, analyzer):
         return []
-    conditions = [greater_equal(value, whole.min)]
+    conditions = _open(greater_equal(value, whole.min), analyzer)
     if ends is not None:  # an interval that ends at a symbol has one element at least
-        conditions.append(logical_or(less(value, ends[1]), less_equal(value, ends[0])))
-    conditions.append(less(value, whole.min + whole.extent))
-    return [analyzer.simplify(inside) for inside in conditions if not analyzer.can_prove(inside)]
+        before = logical_or(less(value, ends[1]), less_equal(value, ends[0]))
+        conditions += _open(before, _of_numbers(value, analyzer))
+    return [*conditions, *_open(less(value, whole.min + whole.extent), analyzer)]
+
+
+def _open(condition: PrimExpr, analyzer: Analyzer) -> list[PrimExpr]:
+    """The condition in simple form, unless it always holds."""
+    return [] if analyzer.can_prove(condition) else [analyzer.simplify(condition)]
+
+
+def _of_numbers(value: PrimExpr, analyzer: Analyzer) -> Analyzer:
+    """One that knows between which numbers the loops in a value run, but not up to which symbols.
+
+    v0.22 knows the latter of a single loop alone: it writes `i - (m + 3) // 4 < 0` where i counts
+    tiles, although that is how many there are.
+    """
+    loops = list(vars_in(value))
+    if len(loops) == 1 and isinstance(analyzer.simplify(value - loops[0]), IntImm):
+        return analyzer
+    found = Analyzer()
+    for var in loops:
+        found.update(var, analyzer.const_int_bound(var))
+    return found
 
 
 def _scaled_parts(value: PrimExpr, analyzer: Analyzer) -> list[tuple[PrimExpr, IntImm]]:

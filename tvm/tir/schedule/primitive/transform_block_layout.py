@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
+from tvm.support.dtype import DataType
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import BufferLoad, FloorDiv, IntImm, IterVar, Var, make_const
 from tvm.tir.functor import StmtExprMutator, substitute, vars_in
@@ -48,10 +49,7 @@ def transform_block_layout(state: SRefTree, block: StmtSRef, index_map: IndexMap
             fast="The index map is not bijective affine",
         ) from err
     types = _types(node, index_map)
-    dtype = node.iter_vars[0].var.dtype if node.iter_vars else None
-    new_vars = [
-        Var(f"v{i}", extent.dtype if dtype is None else dtype) for i, extent in enumerate(shape)
-    ]
+    new_vars = [Var(f"v{i}", dtype) for i, dtype in enumerate(_dtypes(node, index_map, shape))]
     analyzer = Analyzer()
     iter_vars: list[IterVar] = []
     for var, extent, type_ in zip(new_vars, shape, types):
@@ -73,6 +71,17 @@ def transform_block_layout(state: SRefTree, block: StmtSRef, index_map: IndexMap
     ]
     body = nest(new_loops, BlockRealize([v for v, _ in new_loops], TRUE, new, realize.span))
     state.replace(loops[0] if loops else block, body, {node: new})
+
+
+def _dtypes(node: Block, index_map: IndexMap, shape: Sequence[PrimExpr]) -> list[DataType]:
+    """The types of the new variables: the block's own, or a literal's if that is wider."""
+    if not node.iter_vars:
+        return [extent.dtype for extent in shape]
+    dtype = node.iter_vars[0].var.dtype
+    return [
+        index.dtype if isinstance(index, IntImm) and index.dtype.bits > dtype.bits else dtype
+        for index in index_map.final_indices
+    ]
 
 
 def _leading_units(
