@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from tests.tir.schedule.cases import chain, matmul, matmul_relu
+from tvm import te
 from tvm.dlight.analysis import get_root_block, is_broadcast_epilogue, normalize_prim_func
 from tvm.tir.schedule import Schedule
 
@@ -30,3 +31,15 @@ def test_epilogues() -> None:
     sch = Schedule(matmul_relu())
     assert not is_broadcast_epilogue(sch, sch.get_block("C"), sch.get_block("D"))
     assert sch.get(get_root_block(sch)).name_hint == "root"
+
+
+def test_epilogues_of_one_element() -> None:
+    a = te.placeholder((8, 6), name="A")
+    i, j = te.reduce_axis((0, 8)), te.reduce_axis((0, 6))
+    total = te.compute((1,), lambda _: te.sum(a[i, j], axis=[i, j]), name="C")
+    twice = te.compute((1,), lambda z: total[z] * 2.0, name="D")
+    sch = Schedule(te.create_prim_func([a, twice]))
+    first, last = normalize_prim_func(sch)
+    assert (first.dom_kind(), last.dom_kind()) == ("SRR", "S")
+    assert sch.get(first.iters[0].loop_rv).loop_var.dtype == "int64"
+    assert is_broadcast_epilogue(sch, first.block_rv, last.block_rv)

@@ -356,6 +356,18 @@ def test_rounded_tiles_of_rounded_sizes_cover_them() -> None:
     )
 
 
+def test_tiles_of_a_rounded_size_are_compared_with_their_number() -> None:
+    sch = open_schedule(padded_rows())
+    sch.reverse_compute_at("C", sch.split(sch.get_loops("B")[0], [None, 16])[0])
+    text = sch.mod.script()
+    assert (
+        "T.where((i_0 - (m + 15) // 16 < 0 or i_0 * 16 + ax0 == 0) and i_0 * 16 + ax0 < m)" in text
+    )
+    sch = open_schedule(padded_rows())
+    sch.reverse_compute_at("C", sch.get_loops("B")[0])
+    assert "T.where(i < m)" in sch.mod.script()  # of one loop the end is known
+
+
 def test_reads_without_condition_are_inside_whatever_the_symbols() -> None:
     @T.prim_func
     def func(a: T.handle, c: T.handle, m: T.int32) -> None:

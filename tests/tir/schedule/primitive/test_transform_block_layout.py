@@ -5,6 +5,7 @@ import re
 from tests.tir.schedule.cases import check, elementwise, matmul, open_schedule, refuses
 from tvm.ir import assert_structural_equal
 from tvm.script import tir as T
+from tvm.tir import IntImm
 from tvm.tir.schedule import Schedule
 
 
@@ -63,6 +64,15 @@ def test_values_that_are_not_met_get_no_loop() -> None:
     sch = open_schedule(func)
     sch.transform_block_layout("B", lambda i: (i // 4, i % 4))
     assert [int(sch.get(loop).extent) for loop in sch.get_loops("B")] == [1, 3]
+    check(sch, func)
+
+
+def test_a_literal_keeps_its_type() -> None:
+    func = elementwise(8)
+    sch = open_schedule(func)
+    sch.transform_block_layout("B", lambda i: (IntImm("int64", 0), i))
+    unit, plain = [sch.get(loop) for loop in sch.get_loops("B")]
+    assert (unit.loop_var.dtype, plain.loop_var.dtype) == ("int64", "int32")
     check(sch, func)
 
 
