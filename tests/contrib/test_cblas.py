@@ -61,3 +61,4 @@ def test_stages_of_other_libraries(stage: Any, name: str) -> None:
     assert f'T.call_packed("tvm.contrib.{name}"' in te.create_prim_func([a, b, out]).script()
     x, y = te.placeholder((1, 4, 5)), te.placeholder((2, 5, 3))
     assert [int(v) for v in cublas.batch_matmul(x, y).shape] == [2, 4, 3]
+    assert hipblas.batch_matmul(x, y).op.name == "batch_matmul_hipblas"

@@ -15,7 +15,7 @@ Product = Callable[..., te.Tensor]
 
 def matmul_stage(
     function: str, lhs: te.Tensor, rhs: te.Tensor, transa: bool, transb: bool, *more: Any,
-    **kwargs: Any,
+    name: str = "C", **kwargs: Any,
 ) -> te.Tensor:  # fmt: skip
     """`lhs @ rhs` of two matrices, either transposed before: a call of `function`.
 
@@ -28,14 +28,15 @@ def matmul_stage(
         lambda ins, outs: tir.call_packed(
             function, ins[0], ins[1], outs[0], transa, transb, *more
         ),
-        name="C", **kwargs,
+        name=name, **kwargs,
     )  # fmt: skip
     return out
 
 
 def batch_matmul_stage(
-    function: str, lhs: te.Tensor, rhs: te.Tensor, transa: bool, transb: bool, **kwargs: Any
-) -> te.Tensor:
+    function: str, lhs: te.Tensor, rhs: te.Tensor, transa: bool, transb: bool, *,
+    name: str = "C", **kwargs: Any,
+) -> te.Tensor:  # fmt: skip
     """`lhs[b] @ rhs[b]` for every b: a call of `function`.
 
     Shapes as in `matmul_stage`, with the number of matrices in front; one of them may be 1.
@@ -46,7 +47,7 @@ def batch_matmul_stage(
     out: te.Tensor = te.extern(
         (batch, rows, columns), [lhs, rhs],
         lambda ins, outs: tir.call_packed(function, ins[0], ins[1], outs[0], transa, transb),
-        name="C", **kwargs,
+        name=name, **kwargs,
     )  # fmt: skip
     return out
 
@@ -59,16 +60,18 @@ def products_of(library: str) -> tuple[Product, Product]:
         dtype: Any = None,
     ) -> te.Tensor:  # fmt: skip
         """`lhs @ rhs` of two matrices, either transposed before: a call of the library."""
-        name = f"tvm.contrib.{library}.matmul"
-        return matmul_stage(name, lhs, rhs, transa, transb, dtype=dtype or lhs.dtype)
+        function, dtype = f"tvm.contrib.{library}.matmul", dtype or lhs.dtype
+        name = f"matmul_{library}"
+        return matmul_stage(function, lhs, rhs, transa, transb, name=name, dtype=dtype)
 
     def batch_matmul(
         lhs: te.Tensor, rhs: te.Tensor, transa: bool = False, transb: bool = False,
         dtype: Any = None,
     ) -> te.Tensor:  # fmt: skip
         """`lhs[b] @ rhs[b]` for every b."""
-        name = f"tvm.contrib.{library}.batch_matmul"
-        return batch_matmul_stage(name, lhs, rhs, transa, transb, dtype=dtype or lhs.dtype)
+        function, dtype = f"tvm.contrib.{library}.batch_matmul", dtype or lhs.dtype
+        name = f"batch_matmul_{library}"
+        return batch_matmul_stage(function, lhs, rhs, transa, transb, name=name, dtype=dtype)
 
     return matmul, batch_matmul
 

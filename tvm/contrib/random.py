@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import AssumptionError
 
 
 def randint(low: int, high: int, size: Sequence[Any], dtype: str = "int32") -> te.Tensor:
     """Integers of [low, high), a tensor of shape `size`."""
     if "int" not in dtype:
-        raise ValueError(f"tvm.contrib.random.randint: dtype {dtype!r}; legal: an integer dtype")
+        wrong = f"tvm.contrib.random.randint: dtype {dtype!r}; legal: an integer dtype"
+        raise AssumptionError(wrong)
     return _filled("randint", (int(low), int(high)), size, dtype)
 
 
@@ -30,7 +32,6 @@ def _filled(kind: str, numbers: tuple[Any, Any], size: Sequence[Any], dtype: str
         size,
         [],
         lambda ins, outs: tir.call_packed("tvm.contrib.random." + kind, *numbers, outs[0]),
-        name=kind,
         dtype=dtype,
     )
     return out
