@@ -117,3 +117,17 @@ def test_truncated_remainders_are_remainders_too() -> None:
             assert residue(x * 2 + y) == (14, 1)
         assert residue(x) == (7, 2)
     assert residue(x) == (1, 0)
+
+
+def test_limits_of_sums_hold_where_the_sums_are_parts() -> None:
+    total = x * 4 + y
+    for condition, before, after in (
+        (total >= 2, tir.max(0, total - 2), total - 2),
+        (e.IntImm("int32", 2) < total, total - tir.max(0, total - 2), e.IntImm("int32", 2)),
+        (total < 6, tir.min(total, 8), total),
+        (x - y <= 3, tir.max(x - y, 3) + x, x + 3),
+        (total < 6, tir.min(total, 4), tir.min(total, 4)),
+    ):
+        analyzer = Analyzer()
+        with analyzer.constraint_scope(condition):
+            assert str(analyzer.simplify(before)) == str(Analyzer().simplify(after))

@@ -89,6 +89,7 @@ def _note(analyzer: Analyzer, entered: Constraint, fact: PrimExpr) -> None:
         if isinstance(fact, (e.LT, e.LE)):
             for form in at_most_zero(fact.a, fact.b, isinstance(fact, e.LT), analyzer):
                 _note_at_most_zero(analyzer, entered, form)
+            _narrow_sum(analyzer, entered, fact)
         elif isinstance(fact, e.EQ):
             _note_equal(analyzer, entered, fact)
         elif isinstance(fact, e.NE):
@@ -139,6 +140,15 @@ def _narrow_atoms(analyzer: Analyzer, entered: Constraint, form: LinearForm) -> 
             narrow(analyzer, entered, form.atoms[key], (NEG_INF, limit // count))
         else:
             narrow(analyzer, entered, form.atoms[key], (-(limit // -count), POS_INF))
+
+
+def _narrow_sum(analyzer: Analyzer, entered: Constraint, fact: e.LT | e.LE) -> None:
+    """A sum that a literal limits, as one expression: it may be an operand of others."""
+    a, b, strict = fact.a, fact.b, isinstance(fact, e.LT)
+    if isinstance(a, (e.Add, e.Sub)) and isinstance(b, e.IntImm):
+        narrow(analyzer, entered, a, (NEG_INF, b.value - strict))
+    elif isinstance(a, e.IntImm) and isinstance(b, (e.Add, e.Sub)):
+        narrow(analyzer, entered, b, (a.value + strict, POS_INF))
 
 
 def narrow(analyzer: Analyzer, entered: Constraint, expr: PrimExpr, bound: Bound) -> None:

@@ -449,8 +449,10 @@ class RewriteSimplifier(Builder):
 
     def _less_by_factor(self, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
         """x * 4 + 2 < y * 2   ->   x * 2 + 1 < y: both sides are multiples of a number."""
-        if isinstance(a, e.IntImm) or isinstance(b, e.IntImm):
-            return None
+        for one, other in ((a, b), (b, a)):
+            # of a lone term a rule would make x // 4 < 2 into x < 8 again
+            if isinstance(one, e.IntImm) and not isinstance(other, (e.Add, e.Sub)):
+                return None
         residues = self.analyzer.modular
         factor = gcd(*residues.of(a), *residues.of(b))
         if factor < 2:

@@ -110,3 +110,41 @@ class TestNoConditionsOnThreadsByDefault(PassTest):
                 A[tx, i] = 1
 
     Expected = Before
+
+
+class TestBesideOtherStatements(PassTest):
+    """A test goes out of the loops that stand beside a statement, not past that."""
+
+    run = HoistIfThenElse()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "int32"), n: T.int32):
+        for i in range(4):
+            A[i] = 1
+            for j, k in T.grid(2, 2):
+                if n < 3:
+                    A[j * 2 + k + 4] = 2
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16,), "int32"), n: T.int32):
+        for i in range(4):
+            A[i] = 1
+            if n < 3:
+                for j, k in T.grid(2, 2):
+                    A[j * 2 + k + 4] = 2
+
+
+class TestOfANamedValue(PassTest):
+    """A test of what a let binds stays: lets are not moved here."""
+
+    run = HoistIfThenElse()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "int32"), n: T.int32):
+        for i in range(4):
+            x: T.int32 = A[i]
+            for j in range(4):
+                if x < n:
+                    A[j + 4] = x
+
+    Expected = Before

@@ -87,6 +87,7 @@ class _Collector(StmtExprVisitor):
         self._loops: list[_Loop] = []  # around
         self._levels: dict[e.Var, int] = {}  # of loops around the definition of a variable
         self._bound: dict[e.Var, _Name] = {}
+        self._let: set[e.Var] = set()  # all names of lets
         self._fixed = 0  # conditions do not pass statements that stand at this level
         self._with_else: list[int] = []  # levels of the tests with two branches around
 
@@ -179,6 +180,7 @@ class _Collector(StmtExprVisitor):
     # --- what they find ---
 
     def _bind(self, var: e.Var, value: PrimExpr, kind: HoistedLetBindings) -> None:
+        self._let.add(var)
         level = len(self._loops)
         outer = self._outermost(value) if _can_move(value) else level
         self._levels[var] = level
@@ -192,13 +194,16 @@ class _Collector(StmtExprVisitor):
     def _take(self, condition: PrimExpr, kind: HoistedConditionals, has_else: bool) -> None:
         if kind not in self._conditions or not self._loops or not _can_move(condition):
             return
-        outer = self._outermost(condition, True)
-        if outer >= len(self._loops) or outer < self._fixed or self._uses_launch(condition):
+        outer = max(self._outermost(condition, True), self._fixed)
+        if outer >= len(self._loops) or self._uses_launch(condition):
             return
         has_else = has_else or any(level > outer for level in self._with_else)
         if has_else and sum(other for _, other in self._loops[outer].conditions) >= _MAX_ELSES:
             return
-        for name in [n for n in vars_in(condition) if n in self._bound]:
+        named = [n for n in vars_in(condition) if n in self._let]
+        if named and HoistedLetBindings.RequiredByConditional not in self._names:
+            return
+        for name in [n for n in named if n in self._bound]:
             self._move(name)
         self._loops[outer].conditions.append((condition, has_else))
 
