@@ -41,6 +41,7 @@ _FILES = {
     ),
     "processes": ("identity_after", "install_request_hook", "main", "strtobool", "terminate_self"),
     "reduce": ("reduce",),
+    "runner": ("local_run", "rpc_run"),
     "targets": (
         "DEFAULT_TEST_TARGETS",
         "device_enabled", "enabled_targets", "exclude_targets", "known_failing_targets",
