@@ -41,10 +41,8 @@ from .window_axes import Axis, Source, axis_of, read_of, source_of
 
 WORTH: Final = 0.7  # of the products are left, at most, where sizes are known
 # Elements between steps from which on skipping is worth more than channels along vectors, as
-# `direct_any` has them; at any width where registers are too few for its tiles. Measured on planes
-# of 14x14 to 56x56 with 64 to 960 channels.
+# `direct_any` has them. Measured on planes of 14x14 to 56x56 with 64 to 960 channels.
 FAR: Final = 6
-REGISTERS: Final = 32
 FEWEST: Final = 4  # filters of a panel of packed weights
 WIDEST: Final = 32
 
@@ -88,7 +86,7 @@ def wide_window(
     room = len(tiles_for(cpu, bits, 1)) * cpu.lanes(bits)
     if far == 1 or _left(known, source, room) > WORTH:
         return None
-    first = not _grouped(found, form) and (far >= FAR or cpu.vector_registers < REGISTERS)
+    first = far >= FAR and not _grouped(found, form)
     return WideWindow(known, source, first)
 
 
