@@ -6,8 +6,6 @@ from tvm.script import tir as T
 from tvm.target import Target
 from tvm.testing.pass_test import PassTest
 from tvm.tir.functor import walk
-from tvm.tir.stmt import Allocate
-from tvm.tir.stmt_functor import ir_transform
 from tvm.tir.transform import StorageRewrite
 
 pytestmark = pytest.mark.pure
@@ -232,19 +230,3 @@ def test_what_is_said_of_memory_is_no_access():
         P[0] = A[0]
 
     assert "volatile_scope" in StorageRewrite()(IRModule({"main": func})).script()
-
-
-def test_memory_with_annotations_is_shared_too() -> None:
-    """The padding of rows is in the extents by then."""
-    func = TestSharesAndMovesOut.Before
-    noted = {"buffer_dim_align": [[-1, 0, 8, 1]]}
-
-    def annotated(node):
-        return Allocate(
-            node.buffer_var, node.dtype, node.extents, node.condition, node.body, noted
-        )
-
-    func = func.with_body(ir_transform(func.body, None, annotated, ["tir.Allocate"]))
-    mod = StorageRewrite()(IRModule({"main": func}))
-    assert sizes(mod) == [4, 4]
-    assert "annotations" not in mod.script()

@@ -185,7 +185,7 @@ def _is_flat(one: Allocation) -> bool:
 
 
 def _is_plain(op: s.Allocate) -> bool:
-    return ops.is_one(op.condition)
+    return ops.is_one(op.condition) and not op.annotations
 
 
 def _moves(one: Allocation, steps: Steps, body: s.Stmt) -> bool:
