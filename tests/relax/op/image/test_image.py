@@ -8,7 +8,7 @@ from tests.relax.op.cases import info, shape_of, var
 from tvm import tir
 from tvm.error import TVMError
 from tvm.relax import op
-from tvm.relax.op.image.image import _nearest, _source
+from tvm.relax.op.image.image import _nearest, _source, _weights
 
 pytestmark = pytest.mark.pure
 
@@ -37,6 +37,13 @@ def test_wrong_size() -> None:
 )
 def test_places_in_the_input(mode: str, places: list[float]) -> None:
     assert [_source(i, 2, 4, mode, 0, 1) for i in range(4)] == pytest.approx(places)
+
+
+def test_between_two_pixels_the_numbers_of_programs_decide() -> None:
+    """6.5 * 114 / 13 is 57; in 64 bits it comes out above, and 57 would be the nearer one."""
+    options = {"coordinate_transformation_mode": "half_pixel", "method": "nearest_neighbor",
+               "rounding_method": "round_prefer_floor"}  # fmt: skip
+    assert _weights(114, 13, options, 0, 0)[6].argmax() == 56
 
 
 @pytest.mark.parametrize(

@@ -111,19 +111,21 @@ def _resize2d_te(bb: BlockBuilder, data: Expr, size: Expr, **o: Any) -> Expr:
     )
 
 
-def _source(out: int, size: int, target: int, mode: str, start: float, end: float) -> float:
-    """Where an output pixel lies in the input."""
-    scale = size / target
-    if mode == "half_pixel":
-        return (out + 0.5) * scale - 0.5
+def _source(
+    out: int, size: int, target: int, mode: str, start: float, end: float, number: Any = float
+) -> float:
+    """Where an output pixel lies in the input, computed in a type of numbers."""
+    scale, at, half = number(size) / number(target), number(out), number(0.5)
+    if mode == "half_pixel" or (mode == "pytorch_half_pixel" and target > 1):
+        return float((at + half) * scale - half)
     if mode == "pytorch_half_pixel":
-        return (out + 0.5) * scale - 0.5 if target > 1 else 0.0
+        return 0.0
     if mode == "align_corners":
-        return out * (size - 1) / (target - 1) if target > 1 else 0.0
+        return float(number(size - 1) / number(target - 1) * at) if target > 1 else 0.0
     if mode == "asymmetric":
-        return out * scale
+        return float(scale * at)
     if mode == "tf_half_pixel_for_nn":
-        return (out + 0.5) * scale
+        return float((at + half) * scale)
     if mode == "tf_crop_and_resize":
         if target > 1:
             return start * (size - 1) + out * (end - start) * (size - 1) / (target - 1)
@@ -148,9 +150,11 @@ def _nearest(coordinate: float, rounding: str) -> int:
 def _weights(size: int, target: int, o: dict[str, Any], start: float, end: float) -> Array:
     """A matrix (target, size) that resamples one axis."""
     matrix = np.zeros((target, size))
+    # which of two pixels is the nearer one, numbers as programs compute with decide
+    number = np.float32 if o["method"] == "nearest_neighbor" else float
     for out in range(target):
         mode = o["coordinate_transformation_mode"]
-        coordinate = _source(out, size, target, mode, start, end)
+        coordinate = _source(out, size, target, mode, start, end, number)
         if o["method"] == "nearest_neighbor":
             rounding = o["rounding_method"] or ("round" if mode == "align_corners" else "floor")
             taps = {_nearest(coordinate, rounding): 1.0}
