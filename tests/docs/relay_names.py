@@ -68,9 +68,6 @@ KINDS: Final = (
          "`to_python` and `run_as_python` are there"),
     Kind("memory plans by a pass in Python", ("tvm.relay.transform.memory_plan",),
          "Relax plans memory (`StaticPlanBlockMemory`); `relay.backend.GraphPlanMemory` tells it"),
-    Kind("partitions by measured costs",
-         ("tvm.relay.collage", "tvm.relay.transform.transform"),
-         "outside compilers are no targets in v0.22, of which the pass would choose"),
 )  # fmt: skip
 
 

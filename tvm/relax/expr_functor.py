@@ -217,7 +217,7 @@ class PyExprVisitor(ExprFunctor[None]):
         )
 
     def visit_default_(self, expr: RelaxExpr) -> None:
-        of_type(expr, RelaxExpr, f"what {type(self).__name__} visits")
+        of_type(expr, RelaxExpr, "what is visited")
         self.visit_span(expr.span)
         if not isinstance(expr, Constant):  # its shape is its own
             self._visit_known(expr.struct_info_)

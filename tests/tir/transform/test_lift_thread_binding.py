@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.transform import LiftThreadBinding
@@ -96,3 +97,16 @@ class TestHostCodeStays(PassTest):
             A[i] = T.float32(1)
 
     Expected = Before
+
+
+def test_loops_of_one_axis_with_variables_of_two_types() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        for b in T.thread_binding(1, thread="blockIdx.x"):
+            for i in T.thread_binding(32, thread="threadIdx.x"):
+                A[i] = T.float32(1)
+            for j in T.thread_binding(T.int64(32), thread="threadIdx.x"):
+                B[j + T.int64(0)] = A[j]
+
+    text = LiftThreadBinding()(tvm.IRModule({"main": before}))["main"].script()
+    assert "B[T.Cast(\"int64\", threadIdx_x) + T.int64(0)]" in text

@@ -21,6 +21,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, StmtExprVisitor
+from tvm.tir.op import arith as ops
 
 from .pass_form import tir_pass
 
@@ -119,7 +120,8 @@ class _Lifter(StmtExprMutator):
         above = [t for t in self._threads.values() if not t.around] if root else []
         if _is_thread_loop(op):
             assert op.thread_binding is not None, "it is one"
-            self._values[op.loop_var] = self._threads[op.thread_binding.thread_tag].var
+            thread_var = self._threads[op.thread_binding.thread_tag].var
+            self._values[op.loop_var] = ops.cast(thread_var, op.loop_var.dtype)
             new = self.visit_stmt(op.body)
             for thread in sorted(here, key=_order, reverse=True):
                 new = thread.loop(new)
