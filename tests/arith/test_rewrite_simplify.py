@@ -12,6 +12,7 @@ from tvm.arith.deep_equal import deep_equal
 from tvm.ir import Range, SourceName, Span
 from tvm.tir import expr as e
 from tvm.tir.buffer import decl_buffer
+from tvm.tir.functor import substitute
 
 x, y, z = (e.Var(n, "int32") for n in "xyz")
 b = e.Var("b", "bool")
@@ -557,3 +558,15 @@ def test_sizes_that_are_rounded_up_are_at_least_as_great(size, tile: int) -> Non
         assert Analyzer().can_prove(holds)
         assert str(Analyzer().simplify(holds)) == "T.bool(True)"
     assert not Analyzer().can_prove(x < fld(x + (tile - 1), tile) * tile)
+
+
+def test_sums_and_literals_that_a_quotient_does_not_part() -> None:
+    """(x - z) // 1 < 2 is what x * 4 - z * 4 < 6 becomes, which is not to become that again."""
+    x, z, n = (tir.Var(name, "int64") for name in "xzn")
+    for expr in (x * 4 - z * 4 >= 6, 16 <= z * 4 - n * 4, x * -4 - n * 8 >= 8, z * -4 - x * 4 >= -4):
+        for simplify in (Analyzer().simplify, Analyzer().rewrite_simplify):
+            found = simplify(expr)
+            for values in ({x: 5, z: 2, n: -1}, {x: 1, z: -3, n: -7}, {x: 0, z: 0, n: 0}):
+                consts = {var: tir.const(value, "int64") for var, value in values.items()}
+                truth = [Analyzer().simplify(substitute(e, consts)) for e in (expr, found)]
+                assert bool(truth[0]) == bool(truth[1]), f"{expr} -> {found}"

@@ -459,6 +459,10 @@ class RewriteSimplifier(Builder):
             return None
         literal = e.IntImm(a.dtype, factor)
         left, right = (self.make(e.FloorDiv, side, literal) for side in (a, b))
+        if type(left) is e.FloorDiv and type(right) is e.IntImm:
+            return None  # nor of a sum that is a lone term then
+        if type(right) is e.FloorDiv and type(left) is e.IntImm:
+            return None
         return self.make(e.LT, left, right)
 
     def _le(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
