@@ -563,7 +563,8 @@ def test_sizes_that_are_rounded_up_are_at_least_as_great(size, tile: int) -> Non
 def test_sums_and_literals_that_a_quotient_does_not_part() -> None:
     """(x - z) // 1 < 2 is what x * 4 - z * 4 < 6 becomes, which is not to become that again."""
     x, z, n = (tir.Var(name, "int64") for name in "xzn")
-    for expr in (x * 4 - z * 4 >= 6, 16 <= z * 4 - n * 4, x * -4 - n * 8 >= 8, z * -4 - x * 4 >= -4):
+    for expr in (x * 4 - z * 4 >= 6, 16 <= z * 4 - n * 4,
+                 x * -4 - n * 8 >= 8, x * -4 - z * 4 >= -4):  # fmt: skip
         for simplify in (Analyzer().simplify, Analyzer().rewrite_simplify):
             found = simplify(expr)
             for values in ({x: 5, z: 2, n: -1}, {x: 1, z: -3, n: -7}, {x: 0, z: 0, n: 0}):
