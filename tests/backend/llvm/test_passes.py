@@ -108,10 +108,15 @@ def test_a_scalar_sum_is_vectorised() -> None:
         "x86_64-linux-gnu", "haswell"))  # fmt: skip
 
 
-@pytest.mark.parametrize(("all_", "long"), [(True, 0), (False, 0), (False, 1 << 30)])
-def test_the_same_numbers(all_: bool, long: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_texts_want_all() -> None:
+    text = loop("  %x = load <8 x float>, ptr %p\n")
+    assert not passes.wants_all(text)
+    assert passes.wants_all(text + "; " + "x" * passes.LONG)
+
+
+@pytest.mark.parametrize("all_", [True, False])
+def test_the_same_numbers(all_: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TVM_CACHE", "0")
-    monkeypatch.setattr(passes, "LONG", long)
     asked = []
     monkeypatch.setattr(passes, "wants_all", lambda text: asked.append(text) or all_)
     run = tvm.compile(vectors_within_scalar_loops, target="llvm")
@@ -124,9 +129,7 @@ def test_the_same_numbers(all_: bool, long: int, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("long", [0, 1 << 30])
-def test_long_texts_are_unrolled_where_they_ask(
-    long: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_loops_are_unrolled_where_they_ask(long: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "LONG", long)
     asked = """define void @f(ptr %p) {
 entry:
@@ -151,11 +154,12 @@ entry:
     assert stores == 2
 
 
-def test_sums_of_long_texts_are_in_registers_where_their_places_are_computed(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("long", [0, 1 << 30])
+def test_sums_are_in_registers_where_their_places_are_computed(
+    long: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory whose places are numbers only once instructions are combined is none either."""
-    monkeypatch.setattr(passes, "LONG", 0)
+    monkeypatch.setattr(passes, "LONG", long)
     text = """define void @f(ptr %p, i64 %n) {
 entry:
   %sums = alloca [4 x <8 x float>]

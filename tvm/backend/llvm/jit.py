@@ -39,7 +39,7 @@ from .worker import emit_apart
 
 FOREIGN_SECONDS = 60.0  # so long may LLVM take for a file that others wrote
 LARGE_TEXT = 1 << 18  # longer text is compiled in a process, which Ctrl-C can end
-FORMAT_VERSION = "5"  # part of every cache key; raise it when LLVM's passes or code change
+FORMAT_VERSION = "6"  # part of every cache key; raise it when LLVM's passes or code change
 # Beside other code LLVM gave SPIR-V a number twice; WebAssembly changes the layout of later code.
 _ALONE = ("spirv", "wasm")
 _lock = threading.RLock()

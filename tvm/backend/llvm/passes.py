@@ -1,12 +1,10 @@
-"""LLVM's passes over a module: all that it has for this level, the first half of them, or a few.
+"""LLVM's passes over a module: all that it has for this level, or the first half of them.
 
 LLVM simplifies functions, then vectorises and unrolls their loops, then simplifies what came of it.
 Schedules have said already which loops are vectors: where all innermost loops of a text hold some,
-the vectorisers find nothing, and what tidies behind them takes as long as the first half. A long
-text of that kind is unrolled code, whose values are written once: one walk that puts memory in
-registers and one that combines instructions leave little to the others, which take four times as
-long. Combining makes numbers of places, so memory is looked at once more behind it. Code for GPUs
-wants its functions inlined, and has all passes.
+the vectorisers find nothing, and what tidies behind them takes as long as the first half. It pays
+for long texts, which are the products and convolutions where a network spends its time. Code for
+GPUs wants its functions inlined, and has all passes.
 """
 
 from __future__ import annotations
@@ -16,8 +14,7 @@ from typing import Any, Final
 
 from .machine import Machine, binding
 
-LONG: Final = 100_000  # characters; the networks of `benchmarks.llvm_passes` run as fast with a few
-_ASKS: Final = "llvm.loop.unroll.count"  # some loop does
+LONG: Final = 50_000  # characters
 _NOT_CPUS: Final = ("nvptx", "amdgcn", "spirv", "wasm")
 _HEAD: Final = r'^"?(?P<head>for\.[^":\n]+)"?:$'
 _BACK: Final = r', label %"?(?P<back>for\.[^",\n]+)"?, label %"?end\.'
@@ -42,31 +39,23 @@ def run_passes(module: Any, text: str, target: Any, machine: Machine) -> None:
     whole.add_always_inliner_pass()
     whole.add_global_dead_code_eliminate_pass()
     whole.run(module, builder)
-    few = len(text) > LONG
-    simplify = _few() if few else builder.getFunctionPassManager()
+    simplify = builder.getFunctionPassManager()
     unroll = llvm.create_new_function_pass_manager()
-    if not few or _ASKS in text:
-        unroll.add_loop_unroll_pass()  # in part, or by the count that a loop asks for
-        unroll.add_instruction_combine_pass()
-        unroll.add_simplify_cfg_pass()
+    unroll.add_loop_unroll_pass()  # in part, or by the count that a loop asks for
+    unroll.add_instruction_combine_pass()
+    unroll.add_sroa_pass()  # sums at places that were computed: they are numbers now
+    unroll.add_instruction_combine_pass()
+    unroll.add_simplify_cfg_pass()
     for function in module.functions:
         if not function.is_declaration:
             simplify.run(function, builder)
             unroll.run(function, builder)
 
 
-def _few() -> Any:
-    """What long texts get."""
-    passes = binding().create_new_function_pass_manager()
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_sroa_pass()  # sums at places that were computed: they are numbers now
-    passes.add_simplify_cfg_pass()
-    return passes
-
-
 def wants_all(text: str) -> bool:
-    """Whether LLVM may find loops to vectorise, or scalars to join."""
+    """Whether LLVM may find loops to vectorise, scalars to join, or much to tidy."""
+    if len(text) > LONG:
+        return True
     if _VECTOR.search(text) is None and _SCALARS.search(text) is not None:
         return True
     label, start = "", 0  # of the innermost loop that is open
