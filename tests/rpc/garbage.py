@@ -72,8 +72,8 @@ def resident_bytes() -> int:
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             after = (folder / "stat").read_text().rpartition(")")[2].split()
-            parents[int(folder.name)] = int(after[1])
-            pages[int(folder.name)] = int((folder / "statm").read_text().split()[1])
+            held = int((folder / "statm").read_text().split()[1])  # it may be gone by now
+            parents[int(folder.name)], pages[int(folder.name)] = int(after[1]), held
     found, todo = 0, [os.getpid()]
     while todo:
         children = [pid for pid, parent in parents.items() if parent in todo]
