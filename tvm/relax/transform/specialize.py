@@ -18,6 +18,7 @@ from tvm.relax.expr import Function, Var
 from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.relax.transform.known_sizes import with_known_sizes
 from tvm.support.suggest import did_you_mean
 from tvm.tir import expr as tir
 from tvm.tir.functor import substitute
@@ -79,7 +80,8 @@ def bind_shapes(mod: IRModule, func_name: str, shapes: Shapes) -> Function:
     }  # fmt: skip
     # what the graph calls has its sizes from the caller
     whole = inline_functions(func, private) if private else func
-    return copy_with_new_vars(bind_symbolic_vars(whole, dict(values.items())))
+    made = copy_with_new_vars(bind_symbolic_vars(whole, dict(values.items())))
+    return with_known_sizes(made, mod)
 
 
 def complete_shapes(
