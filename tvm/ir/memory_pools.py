@@ -21,6 +21,12 @@ class PoolInfo(Node):
     READ_WRITE_ACCESS: ClassVar = "rw"
     READ_ONLY_ACCESS: ClassVar = "ro"
 
+    def __getattr__(self, name: str) -> Any:
+        """Size and speed stand in the properties; a region shows them as its own."""
+        if name in PoolInfoProperties.__slots__:
+            return getattr(self.pool_info_properties, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
 
 @final
 class PoolInfoProperties(Node):
@@ -91,6 +97,11 @@ class WorkspacePoolInfo(PoolInfo):
         self.pool_name: Final = pool_name
         self.targets: Final = tuple(targets)
         self.pool_info_properties: Final = pool_info_properties or PoolInfoProperties()
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether the compiler made the region itself: it describes those of users alone."""
+        return False
 
 
 @final

@@ -12,11 +12,16 @@ import pytest
 
 import tvm
 from tvm.driver.tvmc import TVMCException, composite_target, config_options, target, transform
+from tvm.driver.tvmc.arguments import TVMCSuppressedArgumentParser
 from tvm.driver.tvmc.pass_config import parse_configs
 from tvm.driver.tvmc.pass_list import parse_pass_list_str
 from tvm.driver.tvmc.registry import generate_registry_args, reconstruct_registry_entity
 from tvm.driver.tvmc.shape_parser import parse_shape_string
 from tvm.driver.tvmc.tracker import tracker_host_port_from_cli
+from tvm.driver.tvmc.workspace_pools import (
+    generate_workspace_pools_args,
+    workspace_pools_recombobulate,
+)
 from tvm.relay.backend.executor import Executor
 from tvm.relay.expr import var
 from tvm.relay.function import Function
@@ -30,6 +35,7 @@ def test_shapes() -> None:
     for text, wanted in {
         "x:[10,20]": {"x": [10, 20]},
         "x:[10, 20]   y: [1]": {"x": [10, 20], "y": [1]},
+        "x:[10],y:[1]": {"x": [10], "y": [1]},
         "gpu_0/data_0:[1,3]": {"gpu_0/data_0": [1, 3]},
         "serving.in:0:[1]": {"serving.in:0": [1]},
     }.items():
@@ -45,8 +51,8 @@ def test_shapes() -> None:
 def test_trackers() -> None:
     assert tracker_host_port_from_cli("10.0.0.1:1234") == ("10.0.0.1", 1234)
     assert tracker_host_port_from_cli("10.0.0.1") == ("10.0.0.1", 9090)
-    assert tracker_host_port_from_cli(None) == (None, 9090)
-    with pytest.raises(argparse.ArgumentTypeError, match="legal"):
+    assert tracker_host_port_from_cli(None) == (None, None)
+    with pytest.raises(ValueError, match="legal"):
         tracker_host_port_from_cli("host:port")
 
 
@@ -64,7 +70,14 @@ def test_options_of_passes() -> None:
     }.items():
         with pytest.raises(TVMCException, match=told):
             parse_configs([text])
-    assert parse_pass_list_str("FoldConstant,,FuseOps") == ["FoldConstant", "FuseOps"]
+    assert parse_pass_list_str("FoldConstant,,FuseOps") == ["FoldConstant", "", "FuseOps"]
+    assert parse_pass_list_str(" FuseOps ,InferType") == [" FuseOps ", "InferType"]
+    (first, second) = parse_configs(["tir.add_lower_pass=1,tvm.tir.transform.Simplify"]).popitem()
+    assert first == "tir.add_lower_pass"
+    assert second[0][0] == 1
+    assert second[0][1].info.name == "tir.Simplify"
+    with pytest.raises(TVMCException, match="moon"):
+        parse_configs(["tir.add_lower_pass=1,tvm.tir.transform.moon"])
     with pytest.raises(argparse.ArgumentTypeError, match=r"not registered within tvm: Moon, Sun\."):
         parse_pass_list_str("Moon,FuseOps,Sun")
 
@@ -103,6 +116,11 @@ def test_targets(tmp_path: Path) -> None:
     assert found.host.mcpu == "cortex-a72"
     assert [one["name"] for one in others] == ["cutlass"]
     assert others[0]["opts"] == {"sm": "80"}
+    twice, others = target.target_from_cli(
+        "cmsis-nn, c -mcpu=a", {"c": {"mcpu": "b"}, "cmsis-nn": {"mcpu": "m"}}
+    )
+    assert twice.mcpu == "b"
+    assert others[0]["opts"] == {"mcpu": "m"}
     written = tmp_path / "target.json"
     written.write_text(json.dumps({"kind": "llvm", "mcpu": "haswell"}))
     for text in (str(written), written.read_text()):
@@ -143,8 +161,9 @@ def test_executors() -> None:
     assert read("--executor=aot", *more) == wanted
     with pytest.raises(TVMCException, match="did not specify aot executor"):
         read("--executor", "graph", "--executor-aot-interface-api=c")
-    with pytest.raises(SystemExit):
+    with pytest.raises(TVMCException, match='Executor "moon" is not defined'):
         read("--executor", "moon")
+    assert read("--executor-aot-interface-api=c") is None
 
 
 def test_configurations(tmp_path: Path) -> None:
@@ -153,11 +172,14 @@ def test_configurations(tmp_path: Path) -> None:
         "executor": {"kind": "aot", "interface-api": "c"}, "opt-level": 1,
         "runtime": {"kind": "cpp"}, "tracker": {"host": "h"},
     }  # fmt: skip
-    assert config_options.convert_config_json_to_cli(said) == {
-        "target": "cutlass, cuda", "target_cutlass_sm": 80, "target_cuda_arch": "sm_80",
-        "executor": "aot", "executor_aot_interface_api": "c", "opt_level": 1, "runtime": "cpp",
-        "tracker_host": "h",
-    }  # fmt: skip
+    assert config_options.convert_config_json_to_cli(said) == [
+        {"target_cutlass_sm": 80}, {"target_cuda_arch": "sm_80"}, {"target": "cutlass, cuda"},
+        {"executor": "aot"}, {"executor_aot_interface_api": "c"}, {"opt_level": 1},
+        {"runtime": "cpp"}, {"tracker_host": "h"},
+    ]  # fmt: skip
+    passes = {"pass-config": {"tir.disable_vectorizer": 1, "tir.unroll": "x"}}
+    wanted = [{"pass_config": ["tir.disable_vectorizer=1", "tir.unroll=x"]}]
+    assert config_options.convert_config_json_to_cli(passes) == wanted
     read = config_options.read_and_convert_json_into_dict
     (tmp_path / "deep").mkdir()
     file = tmp_path / "deep" / "mine.json"
@@ -174,6 +196,9 @@ def test_configurations(tmp_path: Path) -> None:
 
 def test_compilers_of_parts() -> None:
     assert "cutlass" in composite_target.get_codegen_names()
+    found = composite_target.get_codegen_by_target("cmsis-nn")
+    assert found["config_key"] == "relay.ext.cmsisnn.options"
+    assert found["pass_pipeline"].__name__ == "partition_for_cmsisnn"
     with pytest.raises(TVMCException, match="Composite target moon is not defined in TVMC"):
         composite_target.get_codegen_by_target("moon")
     x, w = var("x", shape=(2, 4)), var("w", shape=(3, 4))
@@ -213,3 +238,42 @@ def test_layouts_and_precision() -> None:
     found = transform.parse_graph_transform_args(args)
     assert found["desired_layout"] == ["NHWC"]
     assert found["mixed_precision"]
+
+
+def test_pools_of_memory() -> None:
+    parser = argparse.ArgumentParser()
+    generate_workspace_pools_args(parser)
+    targets = [tvm.target.Target("c"), tvm.target.Target("llvm")]
+
+    def read(*words: str) -> Any:
+        more = [f"--workspace-pools{word}" for word in words]
+        return workspace_pools_recombobulate(parser.parse_args(more), targets, [])
+
+    assert read() is None
+    sram, flash = read(
+        "=sram,flash", "-targets=sram:c,llvm", "-targets=flash:c", "-size-hint-bytes=sram:400",
+        "-size-hint-bytes=flash:9", "-read-latency-cycles=sram:7", "-target-burst-bytes=sram:c:4",
+    ).pools  # fmt: skip
+    assert (sram.pool_name, [t.kind.name for t in sram.targets]) == ("sram", ["c", "llvm"])
+    assert (sram.size_hint_bytes, sram.read_latency_cycles, sram.clock_frequency_hz) == (400, 7, -1)
+    assert {t.kind.name: size for t, size in sram.target_burst_bytes.items()} == {"c": 4}
+    assert (flash.size_hint_bytes, flash.is_internal) == (9, False)
+    for words, kind, told in (
+        (("=sram",), TVMCException, "No target specified for Workspace Pool"),
+        (("=sram", "-targets=sram:cuda"), TVMCException, "undefined Target"),
+        (("=a", "-targets=a:c", "-target-burst-bytes=a:cuda:4"), TVMCException, "subset"),
+        (("=a", "-targets=a"), ValueError, "legal: pool:value"),
+        (("=a", "-targets=a:c", "-size-hint-bytes=a:x"), ValueError, "invalid literal"),
+        (("=a", "-targets=a:c", "-target-burst-bytes=a:4"), ValueError, "pool:target:bytes"),
+    ):
+        with pytest.raises(kind, match=told):
+            read(*words)
+
+
+def test_early_look_at_a_command_line() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--config", default="default")
+    parser.add_argument("FILE")
+    early = TVMCSuppressedArgumentParser(parser)
+    known, rest = early.parse_known_args(["--config", "host", "--moon", "-h"])
+    assert (known.config, rest) == ("host", ["--moon", "-h"])

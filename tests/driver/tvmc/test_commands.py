@@ -66,6 +66,13 @@ def test_from_a_file_to_results(file: str, tmp_path: Path) -> None:
         assert (package.graph is None) == (executor == "aot")
         result = tvmc.run(tvmc.TVMCPackage(str(path)), "cpu", inputs={"x": X})
         np.testing.assert_allclose(result.get_output("output_0"), wanted(model), rtol=1e-5)
+    path = tmp_path / "machine.tar"
+    package = tvmc.compile(again, "llvm", package_path=str(path), use_vm=True, dump_code="tir")
+    assert (package.type, package.lib_name, package.graph) == ("vm", "lib.so", None)
+    assert "T.prim_func" in Path(f"{path}.tir").read_text()
+    result = tvmc.run(package, "cpu", inputs={"x": X}, benchmark=True, repeat=2, number=1)
+    np.testing.assert_allclose(result.get_output("output_0"), wanted(model), rtol=1e-5)
+    assert len(result.times.results) == 2
     text = io.StringIO()
     model.summary(text)
     assert "nn.relu" in text.getvalue()
@@ -138,7 +145,7 @@ def test_refuses(file: str, tmp_path: Path, capsys: Any) -> None:
         (*compiling, "--target", "llvm", tmp_path / "none.relay"): "doesn't exist",
         (*compiling, "--target", "llvm", tmp_path / "none.tflite"): "tf2onnx --tflite",
         (*compiling, "--target", "llvm", tmp_path / "bad.relay"): "relay model",
-        (*compiling, "--target", "llvm", "--dump-code", "moon", file): "legal: relay, ll, asm",
+        (*compiling, "--target", "llvm", "--dump-code", "moon", file): "legal: relay, tir, ll, asm",
         (*compiling, "--target", "llvm", "--tuning-records", "none", file): "do not exist",
         ("--config", "moon", *compiling, file): "Configuration 'moon'",
         ("run", tmp_path / "none.tar"): "doesn't exist",
@@ -190,7 +197,10 @@ def test_formats(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -
 
 def test_commands_of_users() -> None:
     def adds(subparsers: Any, _: Any, config: Any) -> None:
-        subparsers.add_parser("hello").set_defaults(func=lambda args: 7, **config)
+        parser = subparsers.add_parser("hello")
+        parser.set_defaults(func=lambda args: 7)
+        for values in config:
+            parser.set_defaults(**values)
 
     assert tvmc.register_parser(adds) is adds
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from .tracker import PORT, add_tracker_args
 from .transform import apply_graph_transforms, parse_graph_transform_args
 
 
-def add_tune_parser(subparsers: Any, _: Any, config: Mapping[str, Any]) -> None:
+def add_tune_parser(subparsers: Any, _: Any, config: Sequence[Mapping[str, Any]]) -> None:
     """The command's arguments, with what a configuration says as their defaults."""
     parser = subparsers.add_parser("tune", help="auto-tune a model")
     parser.set_defaults(func=drive_tune)
@@ -53,7 +53,8 @@ def add_tune_parser(subparsers: Any, _: Any, config: Mapping[str, Any]) -> None:
     )
     parser.add_argument("--seed", type=int, default=None, metavar="N", help="of the search")
     add_tracker_args(parser)
-    parser.set_defaults(**config)
+    for values in config:
+        parser.set_defaults(**{name.replace("-", "_"): one for name, one in values.items()})
 
 
 def drive_tune(args: argparse.Namespace) -> int:
@@ -65,7 +66,7 @@ def drive_tune(args: argparse.Namespace) -> int:
         raise TVMCException("need to provide an RPC tracker key (--rpc-key) for remote tuning")
     tune_model(
         frontends.load_model(args.FILE, args.model_format, args.input_shapes), args.target,
-        tuning_records=args.output, trials=args.trials, hostname=host, port=port,
+        tuning_records=args.output, trials=args.trials, hostname=host, port=port or PORT,
         rpc_key=args.rpc_key, number=args.number, repeat=args.repeat,
         min_repeat_ms=args.min_repeat_ms, timeout=args.timeout, seed=args.seed,
         additional_target_options=reconstruct_target_args(args),

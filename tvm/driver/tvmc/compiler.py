@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
 from tvm import meta_schedule
 from tvm.error import TVMError
 from tvm.ir.instrument import PassTimingInstrument, PrintAfterAll, PrintBeforeAll
+from tvm.ir.memory_pools import WorkspaceMemoryPools
+from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.relay import vm
+from tvm.relay.backend.compiled import kernels_of
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.build_module import build as relay_build
+from tvm.relay.build_module import graph_passes
 from tvm.runtime.files import write_beside
+from tvm.target import Target
 
 from . import composite_target, frontends
 from .errors import TVMCException
@@ -29,11 +36,12 @@ from .transform import (
     generate_transform_args,
     parse_graph_transform_args,
 )  # fmt: skip
+from .workspace_pools import generate_workspace_pools_args, workspace_pools_recombobulate
 
-DUMPS: Final = ("relay", "ll", "asm")
+DUMPS: Final = ("relay", "tir", "ll", "asm")
 
 
-def add_compile_parser(subparsers: Any, _: Any, config: Mapping[str, Any]) -> None:
+def add_compile_parser(subparsers: Any, _: Any, config: Sequence[Mapping[str, Any]]) -> None:
     """The command's arguments, with what a configuration says as their defaults."""
     parser = subparsers.add_parser("compile", help="compile a model.")
     parser.set_defaults(func=drive_compile)
@@ -60,6 +68,10 @@ def add_compile_parser(subparsers: Any, _: Any, config: Mapping[str, Any]) -> No
         "--dump-code", default="", metavar="FORMAT,...",
         help=f"write the program beside the package as well: {', '.join(DUMPS)}",
     )  # fmt: skip
+    parser.add_argument(
+        "--use-vm", action="store_true", help="compile for the virtual machine"
+    )
+    generate_workspace_pools_args(parser)
     generate_registry_args(parser, Executor, "graph")
     generate_registry_args(parser, Runtime, "cpp")
     parser.add_argument(
@@ -96,7 +108,8 @@ def add_compile_parser(subparsers: Any, _: Any, config: Mapping[str, Any]) -> No
     parser.add_argument(
         "--print-ir-after", action="store_true", help="print the program after each pass"
     )
-    parser.set_defaults(**config)
+    for values in config:
+        parser.set_defaults(**{name.replace("-", "_"): one for name, one in values.items()})
 
 
 def add_model_args(parser: argparse.ArgumentParser) -> None:
@@ -124,15 +137,21 @@ def drive_compile(args: argparse.Namespace) -> int:
     model = frontends.load_model(args.FILE, args.model_format, args.input_shapes)
     executor = reconstruct_registry_entity(args, Executor)
     runtime = reconstruct_registry_entity(args, Runtime)
+    options = reconstruct_target_args(args)
+    pools = None
+    if args.workspace_pools:
+        goal, partners = target_from_cli(args.target, options)
+        pools = workspace_pools_recombobulate(args, [goal], partners)
     compile_model(
         model, args.target, opt_level=args.opt_level, executor=executor, runtime=runtime,
         tuning_records=args.tuning_records, package_path=args.output, cross=args.cross_compiler,
         cross_options=args.cross_compiler_options, output_format=args.output_format,
         dump_code=[one for one in args.dump_code.split(",") if one],
         disabled_pass=args.disabled_pass, pass_context_configs=args.pass_config,
-        additional_target_options=reconstruct_target_args(args), mod_name=args.module_name,
+        additional_target_options=options, mod_name=args.module_name,
         print_pass_times=args.print_pass_times, print_ir_before=args.print_ir_before,
-        print_ir_after=args.print_ir_after, **parse_graph_transform_args(args),
+        print_ir_after=args.print_ir_after, use_vm=args.use_vm, workspace_pools=pools,
+        **parse_graph_transform_args(args),
     )  # fmt: skip
     return 0
 
@@ -153,7 +172,9 @@ def compile_model(
     disabled_pass: Sequence[str] | None = None,
     pass_context_configs: Sequence[str] | None = None,
     additional_target_options: Mapping[str, Mapping[str, Any]] | None = None,
+    use_vm: bool = False,
     mod_name: str = "default",
+    workspace_pools: WorkspaceMemoryPools | None = None,
     print_pass_times: bool = False,
     print_ir_before: bool = False,
     print_ir_after: bool = False,
@@ -163,7 +184,9 @@ def compile_model(
     """Compile a model and write the package; `tvmc.run` takes it.
 
     `tuning_records` is a folder that `tvmc.tune` wrote. `pass_context_configs` are `name=value`
-    texts. `transform_args`: desired_layout, desired_layout_ops, mixed_precision and its own.
+    texts, `workspace_pools` memory that a build is told of. With `use_vm` the package holds a
+    program of the virtual machine. `transform_args`: desired_layout, desired_layout_ops,
+    mixed_precision and its own.
     Raises TVMCException for targets, options and outputs that are not legal.
     """
     dumps = [dump_code] if isinstance(dump_code, str) else list(dump_code or ())
@@ -193,29 +216,43 @@ def compile_model(
             opt_level=opt_level, config=options, disabled_pass=list(disabled_pass or ()),
             instruments=watching,
         ):  # fmt: skip
-            if records is None:
-                built = _build(mod, wanted, executor, runtime, tvmc_model.params, mod_name)
-            else:
-                with records:
-                    built = _build(mod, wanted, executor, runtime, tvmc_model.params, mod_name)
+            with records if records is not None else nullcontext():
+                built = build(mod, wanted, executor, runtime, tvmc_model.params, use_vm, mod_name,
+                              workspace_pools)  # fmt: skip
             if timing is not None:
                 print(f"Compilation time breakdown by pass:\n{timing.render()}")
     except TVMError as error:
         raise TVMCException(f"compile: {error}") from error
     path = package_path or tvmc_model.default_package_path()
-    _save_dumps(Path(path), mod, built, dumps)
+    _save_dumps(Path(path), mod, built, dumps, wanted)
     return TVMCPackage(tvmc_model.export_package(built, path, cross, cross_options, output_format))
 
 
-def _build(mod: Any, target: Any, executor: Any, runtime: Any, params: Any, name: str) -> Any:
+def build(
+    mod: IRModule, tvm_target: Target | str, executor: Executor | None, runtime: Runtime | None,
+    params: Mapping[str, Any] | None, use_vm: bool, mod_name: str,
+    workspace_pools: WorkspaceMemoryPools | None,
+) -> Any:  # fmt: skip
+    """The module compiled for an executor, or for the virtual machine."""
+    if use_vm:
+        return vm.compile(mod, target=tvm_target, params=dict(params or {}))
     return relay_build(
-        mod, target=target, executor=executor or Executor("graph"),
-        runtime=runtime or Runtime("cpp"), params=params, mod_name=name,
+        mod, target=tvm_target, executor=executor or Executor("graph"),
+        runtime=runtime or Runtime("cpp"), params=params, mod_name=mod_name,
+        workspace_memory_pools=workspace_pools,
     )  # fmt: skip
 
 
-def _save_dumps(package: Path, mod: Any, built: Any, dumps: Sequence[str]) -> None:
+def _save_dumps(
+    package: Path, mod: IRModule, built: Any, dumps: Sequence[str], target: Target
+) -> None:
     """Write the program in other forms beside the package: net.tar.relay, net.tar.ll."""
     for form in dumps:
-        text = mod.astext() if form == "relay" else built.get_lib().get_source(form)
+        if form == "relay":
+            text = mod.astext()
+        elif form == "tir":
+            with target:
+                text = kernels_of(graph_passes()(mod)).script()
+        else:
+            text = getattr(built, "get_lib", lambda: built.lib)().get_source(form)
         write_beside(f"{package}.{form}", text.encode())

@@ -13,9 +13,16 @@ from .errors import TVMCException
 
 
 class Codegen(NamedTuple):
-    """The function that cuts out the parts: `module:name`."""
+    """The function that cuts out the parts: `module:name`; the option of passes for the rest."""
 
     partition: str
+    config_key: str | None = None
+
+    def __getitem__(self, key: Any) -> Any:
+        """`config_key` and `pass_pipeline` by name, as scripts of v0.18 ask for them."""
+        if key in ("config_key", "pass_pipeline"):
+            return getattr(self, key)
+        return tuple(self)[key]
 
     @property
     def pass_pipeline(self) -> Callable[..., Any]:
@@ -27,8 +34,16 @@ class Codegen(NamedTuple):
 
 _PARTNERS: Final = "tvm.relay.op.contrib"
 REGISTERED_CODEGEN: Final = {
-    name: Codegen(f"{_PARTNERS}.{name}:partition_for_{name}")
-    for name in ("cublas", "cudnn", "cutlass")
+    name: Codegen(f"{_PARTNERS}.{module}:partition_for_{module}", config)
+    for name, module, config in (
+        ("compute-library", "arm_compute_lib", None),
+        ("cmsis-nn", "cmsisnn", "relay.ext.cmsisnn.options"),
+        ("bnns", "bnns", None),
+        ("clml", "clml", None),
+        ("cublas", "cublas", None),
+        ("cudnn", "cudnn", None),
+        ("cutlass", "cutlass", None),
+    )
 }
 
 

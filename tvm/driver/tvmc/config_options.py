@@ -45,26 +45,38 @@ def read_and_convert_json_into_dict(config_args: Any) -> dict[str, Any]:
     return read
 
 
-def convert_config_json_to_cli(json_params: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of arguments, by their names in a namespace, that a configuration gives."""
-    values: dict[str, Any] = {}
+def parse_target_from_json(
+    one_target: Mapping[str, Any], command_line_list: list[dict[str, Any]]
+) -> str:
+    """The kind of a target; its options go to the end of the list."""
+    kind: str = one_target.get("kind", "")
+    command_line_list += [
+        {f"target_{kind}_{name}": value} for name, value in one_target.items() if name != "kind"
+    ]
+    return kind
+
+
+def convert_config_json_to_cli(json_params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The arguments that a configuration gives, one by one: name in a namespace, and value."""
+    values: list[dict[str, Any]] = []
     for key, value in json_params.items():
         if key == "targets":
-            values["target"] = ", ".join(target.get("kind", "") for target in value)
-            for target in value:
-                values |= _options(f"target_{target.get('kind', '')}", target)
+            kinds = [parse_target_from_json(target, values) for target in value]
+            values.append({"target": ", ".join(kinds)})
         elif key in ("executor", "runtime"):
-            values[key] = value["kind"]
-            values |= _options(f"{key}_{value['kind']}", value)
+            values.append({key: value["kind"]})
+            values += _options(f"{key}_{value['kind']}", value)
+        elif key == "pass-config":
+            values.append({_name(key): [f"{name}={one}" for name, one in value.items()]})
         elif isinstance(value, Mapping):
-            values |= _options(key, value)
+            values += _options(key, value)
         else:
-            values[_name(key)] = value
+            values.append({_name(key): value})
     return values
 
 
-def _options(prefix: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    return {_name(f"{prefix}_{name}"): one for name, one in value.items() if name != "kind"}
+def _options(prefix: str, value: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{_name(f"{prefix}_{name}"): one} for name, one in value.items() if name != "kind"]
 
 
 def _name(text: str) -> str:

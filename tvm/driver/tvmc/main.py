@@ -36,7 +36,7 @@ def _main(argv: Sequence[str]) -> int:
         known, rest = first.parse_known_args(argv)
         config = convert_config_json_to_cli(read_and_convert_json_into_dict(known))
         if "--config" not in " ".join(argv):
-            config = {}
+            config = []
         parser = _parser(config)
         if not argv:
             parser.print_help()
@@ -58,7 +58,7 @@ def _main(argv: Sequence[str]) -> int:
         return 4
 
 
-def _parser(config: dict[str, Any]) -> argparse.ArgumentParser:
+def _parser(config: Sequence[dict[str, Any]]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tvmc", description="TVM compiler driver", add_help=True,
         epilog="For a command's arguments: tvmc COMMAND --help",

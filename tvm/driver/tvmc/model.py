@@ -11,20 +11,22 @@ from typing import Any, Final
 import numpy as np
 
 from tvm.error import TVMError
+from tvm.ir.json import load_json, save_json
 from tvm.ir.module import IRModule
 from tvm.relay.param_dict import load_param_dict, save_param_dict
-from tvm.relay.parser import fromtext
 from tvm.runtime.files import write_beside
 from tvm.runtime.module import load_module
 
 from .errors import TVMCException
 from .result_utils import format_times
 
-_TEXT: Final = "model.relay"
+_MODULE: Final = "model.json"
 _WEIGHTS: Final = "model.params"
 _GRAPH: Final = "mod.json"
 _PARAMS: Final = "mod.params"
 _CODE: Final = ("mod.so", "mod.tar")
+_BYTECODE: Final = "code.ro"
+_VM_CODE: Final = ("lib.so", "lib.tar")
 
 
 class TVMCModel:
@@ -50,8 +52,8 @@ class TVMCModel:
     def save(self, model_path: str) -> None:
         """Write the model, parameters included, to one file."""
         with tempfile.TemporaryDirectory() as folder:
-            written = [Path(folder) / name for name in (_TEXT, _WEIGHTS)]
-            written[0].write_text(self.mod.astext(), encoding="utf-8")
+            written = [Path(folder) / name for name in (_MODULE, _WEIGHTS)]
+            written[0].write_text(save_json(self.mod), encoding="utf-8")
             written[1].write_bytes(save_param_dict(self.params))
             _write_tar(Path(model_path), written)
 
@@ -59,12 +61,12 @@ class TVMCModel:
         """Take the place of the model in a file."""
         with tempfile.TemporaryDirectory() as folder:
             files = _read_tar(Path(model_path), Path(folder))
-            missing = [name for name in (_TEXT, _WEIGHTS) if name not in files]
+            missing = [name for name in (_MODULE, _WEIGHTS) if name not in files]
             if missing:
                 raise TVMCException(
                     f"'{model_path}' is no saved model: {missing[0]} is missing in it"
                 )
-            self.mod = _module(files[_TEXT].read_text(encoding="utf-8"))
+            self.mod = _module(files[_MODULE].read_text(encoding="utf-8"))
             self.params = dict(load_param_dict(files[_WEIGHTS].read_bytes()))
 
     def _temporary(self, name: str) -> str:
@@ -100,14 +102,14 @@ class TVMCModel:
         if output_format not in ("so", "tar"):
             raise TVMCException(f"output format {output_format!r}; legal: so, tar")
         path = Path(package_path or self.default_package_path())
+        if not hasattr(executor_factory, "get_params"):
+            return self.export_vm_format(
+                executor_factory, path, cross, cross_options, output_format
+            )
         with tempfile.TemporaryDirectory() as folder:
             code = Path(folder) / f"mod.{output_format}"
-            more: dict[str, Any] = {}
-            if cross:
-                from tvm.contrib.cc import cross_compiler
-
-                more["fcompile"] = cross_compiler(cross, options=(cross_options or "").split())
-            executor_factory.get_lib().export_library(str(code), **more)
+            linked = _linker(cross, cross_options)
+            executor_factory.get_lib().export_library(str(code), **linked)
             params = Path(folder) / _PARAMS
             params.write_bytes(save_param_dict(executor_factory.get_params()))
             files = [code, params]
@@ -118,10 +120,30 @@ class TVMCModel:
         return str(path)
 
 
+    def export_vm_format(
+        self,
+        vm_exec: Any,
+        package_path: str | Path | None = None,
+        cross: str | None = None,
+        cross_options: str | None = None,
+        lib_format: str = "so",
+    ) -> str:
+        """Write a program of the virtual machine to a package: code and bytecode; its path."""
+        path = Path(package_path or self.default_package_path())
+        bytecode, library = vm_exec.save()
+        with tempfile.TemporaryDirectory() as folder:
+            files = [Path(folder) / f"lib.{lib_format}", Path(folder) / _BYTECODE]
+            library.export_library(str(files[0]), **_linker(cross, cross_options))
+            files[1].write_bytes(bytecode)
+            _write_tar(path, files)
+        return str(path)
+
+
 class TVMCPackage:
     """A package that `tvmc.compile` wrote: `lib_path`, `params` (bytes), `graph` (JSON).
 
-    What is compiled for the executor "aot" has no graph.
+    What is compiled for the executor "aot" has no graph; what is compiled for the virtual machine
+    has bytecode, `code`, in place of both.
     """
 
     def __init__(self, package_path: str) -> None:
@@ -132,7 +154,16 @@ class TVMCPackage:
     def import_package(self, package_path: str) -> None:
         """Unpack the package into a folder that goes with this object."""
         files = _read_tar(Path(package_path), Path(self._folder.name))
-        code = [name for name in _CODE if name in files]
+        self.code: bytearray | None = None
+        self.graph: str | None = None
+        self.params: bytearray | None = None
+        bare: list[str] = [name for name in _VM_CODE if name in files]
+        if _BYTECODE in files and bare:
+            self.type = self.executor_type = "vm"
+            self.lib_name, self.lib_path = bare[0], str(files[bare[0]])
+            self.code = bytearray(files[_BYTECODE].read_bytes())
+            return
+        code: list[str] = [name for name in _CODE if name in files]
         if _PARAMS not in files or not code:
             missing = _PARAMS if code else _CODE[0]
             raise TVMCException(
@@ -142,8 +173,9 @@ class TVMCPackage:
         self.executor_type = "graph" if _GRAPH in files else "aot"
         self.lib_name = code[0]
         self.lib_path = str(files[code[0]])
-        self.graph = files[_GRAPH].read_text(encoding="utf-8") if _GRAPH in files else None
-        self.params = files[_PARAMS].read_bytes()
+        graph = files.get(_GRAPH)
+        self.graph = None if graph is None else graph.read_text(encoding="utf-8")
+        self.params = bytearray(files[_PARAMS].read_bytes())
 
     def load_lib(self) -> Any:
         """The library, in this process."""
@@ -176,8 +208,19 @@ class TVMCResult:
 
 
 def _module(text: str) -> IRModule:
-    found = fromtext(text)
-    return found if isinstance(found, IRModule) else IRModule.from_expr(found)
+    found = load_json(text)
+    if not isinstance(found, IRModule):
+        raise TVMCException(f"a saved model: found {type(found).__name__}; legal: a module")
+    return found
+
+
+def _linker(cross: str | None, cross_options: str | None) -> dict[str, Any]:
+    """How the code is linked, for `export_library`."""
+    if not cross:
+        return {}
+    from tvm.contrib.cc import cross_compiler
+
+    return {"fcompile": cross_compiler(cross, options=(cross_options or "").split())}
 
 
 def _write_tar(path: Path, files: list[Path]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any, Final
 
 from tvm.ir.transform import PassContext
@@ -10,13 +11,40 @@ from tvm.ir.transform import PassContext
 from .errors import TVMCException
 
 _TRUE: Final = ("true", "1", "yes")
-_FALSE: Final = ("false", "0", "no", "")
+_FALSE: Final = ("false", "0", "no")
 _WHOLE: Final = ("int", "bool", "IntImm")
 _WORDS: Final = ("str", "runtime.String")
+_PASSES: Final = "tir.add_lower_pass"
+
+
+def load_function(full_name: str) -> Callable[..., Any]:
+    """The function of a name with its module: `tvm.tir.transform.Simplify`."""
+    module, _, name = full_name.rpartition(".")
+    found: Callable[..., Any] = getattr(import_module(module), name)
+    return found
+
+
+def _passes(name: str, value: str) -> list[tuple[int, Any]]:
+    """Passes and the step of lowering that each runs in, from `1,module.Pass,2,module.Pass`."""
+    parts = [part.strip() for part in value.split(",")]
+    made = []
+    for step, full_name in zip(parts[::2], parts[1::2]):
+        try:
+            made.append((int(step), load_function(full_name)()))
+        except (ValueError, ImportError, AttributeError) as error:
+            raise TVMCException(
+                f"Invalid value '{value}' for configuration '{name}': {error}; legal: "
+                "number of a step, pass, ... such as 1,tvm.tir.transform.Simplify"
+            ) from error
+    if not made or len(parts) % 2:
+        raise TVMCException(f"Configuration '{name}' of type list is not supported in TVMC.")
+    return made
 
 
 def get_pass_config_value(name: str, value: str, config_type: str) -> Any:
     """The value of a text for an option of a type: a truth value or a whole number, or the text."""
+    if name == _PASSES:
+        return _passes(name, value)
     if config_type in _WORDS:
         return value
     if config_type not in _WHOLE:
@@ -49,7 +77,7 @@ def parse_configs(input_configs: Iterable[str] | None) -> dict[str, Any]:
         if name not in known:
             raise TVMCException(f"Configuration '{name}' is not defined in TVM.")
         kind = str(known[name]["type"])
-        if kind not in (*_WHOLE, *_WORDS):
+        if kind not in (*_WHOLE, *_WORDS) and name != _PASSES:
             raise TVMCException(f"Configuration '{name}' of type {kind} is not supported in TVMC.")
         options[name] = get_pass_config_value(name, value, kind)
     return options

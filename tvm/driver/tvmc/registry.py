@@ -32,7 +32,6 @@ def generate_registry_args(
     group.add_argument(
         f"--{flag}",
         default=default_value,
-        choices=names,
         help=f"{registry.__name__} to compile the model with",
     )
     for name in names:
@@ -47,10 +46,15 @@ def generate_registry_args(
 def reconstruct_registry_entity(args: argparse.Namespace, registry: type[Entity]) -> Entity | None:
     """What the arguments ask of the registry; None without a name.
 
-    Raises TVMCException for options of a name that was not chosen.
+    Raises TVMCException for other names, and for options of a name that was not chosen.
     """
     flag = _flag(registry)
     chosen = getattr(args, flag, None)
+    if chosen is None:
+        return None
+    if chosen not in registry.list_registered():
+        legal = ", ".join(registry.list_registered())
+        raise TVMCException(f'{registry.__name__} "{chosen}" is not defined; legal: {legal}')
     options: dict[str, Any] = {}
     for name in registry.list_registered():
         for option in registry.KNOWN[name]:
@@ -62,4 +66,4 @@ def reconstruct_registry_entity(args: argparse.Namespace, registry: type[Entity]
                     f"Passed --{flag}-{name}-{option} but did not specify {name} {flag}"
                 )
             options[option] = value
-    return None if chosen is None else registry(chosen, options)
+    return registry(chosen, options)

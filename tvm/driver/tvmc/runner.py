@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ import numpy as np
 from tvm import rpc, runtime
 from tvm.contrib import graph_executor
 from tvm.error import TVMError
+from tvm.relay.backend.vm_executable import load_exec
 from tvm.runtime.executor import AotModule
 from tvm.runtime.vm import VirtualMachine
 
@@ -24,7 +26,7 @@ DEVICES: Final = ("cpu", "cuda", "cl", "metal", "vulkan", "rocm", "webgpu")
 FILLS: Final = ("zeros", "ones", "random")
 
 
-def add_run_parser(subparsers: Any, _: Any, config: Mapping[str, Any]) -> None:
+def add_run_parser(subparsers: Any, _: Any, config: Sequence[Mapping[str, Any]]) -> None:
     """The command's arguments, with what a configuration says as their defaults."""
     parser = subparsers.add_parser("run", help="run a compiled module")
     parser.set_defaults(func=drive_run)
@@ -52,7 +54,8 @@ def add_run_parser(subparsers: Any, _: Any, config: Mapping[str, Any]) -> None:
         "--number", type=int, default=1, metavar="N", help="runs of a measurement (default: 1)"
     )
     add_tracker_args(parser)
-    parser.set_defaults(**config)
+    for values in config:
+        parser.set_defaults(**{name.replace("-", "_"): one for name, one in values.items()})
 
 
 def drive_run(args: argparse.Namespace) -> int:
@@ -66,7 +69,7 @@ def drive_run(args: argparse.Namespace) -> int:
             raise TVMCException(f"Error loading inputs file: {error}") from error
     host, port = args.rpc_tracker
     result = run_module(
-        TVMCPackage(args.PATH), args.device, hostname=host, port=port, rpc_key=args.rpc_key,
+        TVMCPackage(args.PATH), args.device, hostname=host, port=port or PORT, rpc_key=args.rpc_key,
         inputs=inputs, fill_mode=args.fill_mode, benchmark=args.print_time, repeat=args.repeat,
         number=args.number, profile=args.profile, end_to_end=args.end_to_end,
     )  # fmt: skip
@@ -92,6 +95,21 @@ def generate_tensor_data(shape: tuple[int, ...], dtype: str, fill_mode: str) -> 
     if dtype in ("bool", "int8", "uint8") or "int" in dtype:
         return np.random.randint(2 if dtype == "bool" else 128, size=shape).astype(dtype)
     return np.random.uniform(size=shape).astype(dtype)
+
+
+def get_input_info(
+    graph_str: str, params: Mapping[str, Any]
+) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+    """Shapes and types of a graph's inputs by name, parameters left out."""
+    graph = json.loads(graph_str)
+    shapes, types = graph["attrs"]["shape"][1], graph["attrs"]["dltype"][1]
+    entries = {node: graph["node_row_ptr"][node] for node in graph["arg_nodes"]}
+    names = {node: graph["nodes"][node]["name"] for node in entries}
+    wanted = [node for node in entries if names[node] not in params]
+    return (
+        {names[node]: tuple(shapes[entries[node]]) for node in wanted},
+        {names[node]: types[entries[node]] for node in wanted},
+    )
 
 
 def make_inputs_dict(
@@ -191,6 +209,8 @@ def _ran(
     benchmark: bool, repeat: int, number: int, profile: bool, end_to_end: bool,
 ) -> TVMCResult:  # fmt: skip
     module: Any
+    if package.code is not None:
+        return _ran_by_machine(package, lib, dev, inputs, benchmark, repeat, number)
     if package.graph is not None:
         module = graph_executor.create(package.graph, lib, dev)
         module.load_params(package.params)
@@ -204,10 +224,27 @@ def _ran(
         machine = VirtualMachine(lib, dev, profile=True)
         print(machine.profile("main", *(runtime.tensor(array, dev) for array in arrays.values())))
     module.run()
-    times = None
+    times: Any = []
     if benchmark:
         times = module.benchmark(dev, number=number, repeat=repeat, end_to_end=end_to_end)
     outputs = {
         f"output_{at}": module.get_output(at).numpy() for at in range(module.get_num_outputs())
     }
     return TVMCResult(outputs, times)
+
+
+def _ran_by_machine(
+    package: TVMCPackage, lib: Any, dev: Any, inputs: Mapping[str, Any] | None,
+    benchmark: bool, repeat: int, number: int,
+) -> TVMCResult:  # fmt: skip
+    """As `_ran`, of a program of the virtual machine: it fills no inputs."""
+    machine: Any = VirtualMachine(load_exec(package.code, lib), dev)
+    given = {name: runtime.tensor(np.asarray(array), dev) for name, array in (inputs or {}).items()}
+    found = machine.invoke("main", **given)
+    times: Any = []
+    if benchmark:
+        times = machine.benchmark(
+            dev, *given.values(), func_name="main", repeat=repeat, number=number
+        )
+    values = [found] if hasattr(found, "numpy") else list(found)
+    return TVMCResult({f"output_{at}": value.numpy() for at, value in enumerate(values)}, times)

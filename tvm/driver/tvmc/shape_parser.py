@@ -12,7 +12,7 @@ _LEGAL: Final = (
     'input shapes must be of the form "input_name:[dim1,dim2,...,dimn] input_name2:[dim1,dim2]"'
 )
 _ONE: Final = re.compile(
-    r"(?P<name>[\w./:\-]+?)\s*:\s*\[(?P<shape>\s*-?\d+(?:\s*,\s*-?\d+)*\s*)\]\s*"
+    r"(?P<name>[\w./:\-]+?)\s*:\s*\[(?P<shape>\s*-?\d+(?:\s*,\s*-?\d+)*\s*)\][\s,]*"
 )
 
 

@@ -108,7 +108,12 @@ def target_from_cli(
             for one in parsed
             if one["is_tvm_target"]
         ]
-        others = [one for one in parsed if not one["is_tvm_target"]]
+        more = additional_target_options or {}
+        others = [
+            {**one, "opts": {**one["opts"], **more.get(one["name"], {})}}
+            for one in parsed
+            if not one["is_tvm_target"]
+        ]
         return Target(own[0], host=own[1] if len(own) > 1 else None), others
     except (TVMError, ValueError) as error:
         if isinstance(error, TVMCException):
@@ -117,8 +122,11 @@ def target_from_cli(
 
 
 def _with_options(parsed: Mapping[str, Any], more: Options) -> str:
-    options = [f"-{name}={value}" for name, value in more.get(parsed["name"], {}).items()]
-    return " ".join([parsed["raw"], *options])
+    """The target's text; what an argument of its own says stands for what the text says."""
+    given = more.get(parsed["name"], {})
+    kept = [text for text in tokenize_target(parsed["raw"])[1:] if _option(text)[0] not in given]
+    options = [f"-{name}={value}" for name, value in given.items()]
+    return " ".join([parsed["name"], *kept, *options])
 
 
 def _asked() -> list[tuple[str, str, str]]:
