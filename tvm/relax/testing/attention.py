@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -70,11 +70,11 @@ def get_relax_attention_rewrite_module(
             if bias_shape is not None:
                 scores = bb.emit(op.add(scores, params[3]))
             weights = bb.emit(op.nn.softmax(scores, axis=-1))
-            result: RelaxExpr = bb.emit(op.matmul(weights, v))
+            result = op.matmul(weights, v)
             if len(out_shape) == 4:
                 b, s, n, h = out_shape
-                result = bb.emit(op.reshape(result, [b, n, s, h]))
-                result = bb.emit(op.permute_dims(result, [0, 2, 1, 3]))
+                folded = bb.emit(op.reshape(bb.emit(result), [b, n, s, h]))
+                result = op.permute_dims(folded, [0, 2, 1, 3])
             output = bb.emit_output(result)
         bb.emit_func_output(output)
     return bb.get()
@@ -115,7 +115,7 @@ def get_relax_stacked_attention_module(
             if layout == "BS3NH":
                 parts = _cut(bb, params[0], op, 2, [n * h, n * h, n * h_v])
                 shapes = [(b, s, n, h), (b, s, n, h), (b, s, n, h if single_shape else h_v)]
-                q, k, v = (bb.emit(_op().reshape(x, to)) for x, to in zip(parts, shapes))
+                q, k, v = (bb.emit(_op().reshape(x, to)) for x, to in zip(parts, shapes, strict=True))
             elif layout == "SBN3H":
                 heads = bb.emit(_op().reshape(params[0], (s, b, n, h + h + h_v)))
                 parts = _cut(bb, heads, op, 3, [h, h, h_v])
@@ -139,19 +139,18 @@ def _op() -> Any:
 
 def _cut(
     bb: BlockBuilder, stacked: RelaxExpr, how: str, axis: int, sizes: Sequence[int]
-) -> list[RelaxExpr]:
-    """Three parts of the given sizes along an axis."""
+) -> Iterator[RelaxExpr]:
+    """Three parts of the given sizes along an axis, each cut when it is asked for."""
     first, second = sizes[0], sizes[0] + sizes[1]
     if how == "split":
         both = bb.emit(op.split(stacked, [first, second], axis=axis))
-        return [bb.emit(both[i]) for i in range(3)]
-    if how == "strided_slice":
+        yield from (bb.emit(both[i]) for i in range(3))
+    elif how == "strided_slice":
         ends = [0, first, second, second + sizes[2]]
-        return [
-            bb.emit(op.strided_slice(stacked, [axis], [begin], [end], [1]))
-            for begin, end in pairwise(ends)
-        ]
-    raise TVMError(_unknown("way to cut", how, "split, strided_slice"))
+        for begin, end in pairwise(ends):
+            yield bb.emit(op.strided_slice(stacked, [axis], [begin], [end], [1]))
+    else:
+        raise TVMError(_unknown("way to cut", how, "split, strided_slice"))
 
 
 def _unknown(what: str, found: str, legal: str) -> str:

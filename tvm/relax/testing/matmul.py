@@ -35,13 +35,13 @@ def get_relax_matmul_module(
         with bb.dataflow():
             result = _product(bb, x, y, out_dtype, transposed_y)
             if bias_shape is not None:
-                result = bb.emit(op.add(result, params[2]))
+                result = op.add(bb.emit(result), params[2])
             if activation is not None:
-                result = bb.emit(activation(result))
+                result = activation(bb.emit(result))
             if residual_bin_op is not None:
-                result = bb.emit(residual_bin_op(result, x))
+                result = residual_bin_op(bb.emit(result), x)
                 if residual_activation is not None:
-                    result = bb.emit(residual_activation(result))
+                    result = residual_activation(bb.emit(result))
             output = bb.emit_output(result)
         bb.emit_func_output(output)
     return bb.get()
@@ -62,7 +62,7 @@ def get_relax_matmul_dequantize_module(
     bb = BlockBuilder()
     with bb.function("main", [x, y]):
         with bb.dataflow():
-            product = _product(bb, x, y, "float32", transposed_y)
+            product = bb.emit(_product(bb, x, y, "float32", transposed_y))
             scale, zero = const(scale_const, "float16"), const(zero_point_const, "float16")
             output = bb.emit_output(
                 op.dequantize(product, scale, zero, axis=-1, out_dtype=out_dtype)
@@ -87,10 +87,10 @@ def get_relax_matmul_multiply_module(
     bb = BlockBuilder()
     with bb.function("main", [x, y, z]):
         with bb.dataflow():
-            product = _product(bb, x, y, acc_dtype, transposed_y)
-            result: RelaxExpr = bb.emit(op.multiply(product, z))
+            product = bb.emit(_product(bb, x, y, acc_dtype, transposed_y))
+            result = op.multiply(product, z)
             if acc_dtype != out_dtype:
-                result = op.astype(result, out_dtype)
+                result = op.astype(bb.emit(result), out_dtype)
             output = bb.emit_output(result)
         bb.emit_func_output(output)
     return bb.get()
@@ -103,9 +103,8 @@ def _product(
     if transposed_y:
         info = y.struct_info
         assert isinstance(info, TensorStructInfo), "made by the callers"
-        last = info.ndim - 1
-        right = bb.emit(op.permute_dims(y, axes=[*range(last - 1), last, last - 1]))
-    return bb.emit(op.matmul(x, right, out_dtype=out_dtype))
+        right = bb.emit(op.permute_dims(y, axes=[*range(info.ndim - 2), -1, -2]))
+    return op.matmul(x, right, out_dtype=out_dtype)
 
 
 __all__ = [

@@ -74,8 +74,9 @@ class SetupTrainer(TrainingNames):
         mod = AppendLoss(
             self.BACKBONE_FUNC, loss, self._loss.num_backbone_outputs, self.BACKBONE_LOSS_FUNC
         )(mod)
-        mod = DecomposeOpsForInference(self.BACKBONE_FUNC)(mod)
-        mod = DecomposeOpsForTraining(self.BACKBONE_LOSS_FUNC)(mod)
+        # A name is an expression that `backbone_loss` begins with, too: end it.
+        mod = DecomposeOpsForInference(f"{self.BACKBONE_FUNC}$")(mod)
+        mod = DecomposeOpsForTraining(f"{self.BACKBONE_LOSS_FUNC}$")(mod)
         inputs = len(func.params) - params - states
         with_loss = mod[self.BACKBONE_LOSS_FUNC]
         assert isinstance(with_loss, Function), "AppendLoss has made it"

@@ -17,7 +17,7 @@ from tvm.error import CheckError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import Pass, PassContext, Sequential
+from tvm.ir.transform import ApplyPassToFunction, Pass, PassContext, Sequential
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Call,
@@ -36,26 +36,25 @@ from tvm.tir import expr as tir
 
 
 def DecomposeOpsForInference(func_name: str | None = None) -> Pass:
-    """Batch norms by their moving statistics; in the function `func_name`, or in all."""
-    return _Decompose(_INFERENCE, func_name)
+    """Batch norms by their moving statistics; in functions whose name matches, or in all."""
+    return _within(_Decompose(_INFERENCE), func_name)
 
 
 def DecomposeOpsForTraining(func_name: str | None = None) -> Pass:
-    """Batch norms by the statistics of the batch, layer norms; in `func_name`, or in all."""
-    return Sequential(
-        [_Decompose(_TRAINING, func_name), _Decompose(_INFERENCE, func_name)],
-        name="DecomposeOpsForTraining",
-    )
+    """Batch norms by the statistics of the batch, layer norms; in functions that match, or all."""
+    steps = [_Decompose(_TRAINING), _Decompose(_INFERENCE)]
+    return _within(Sequential(steps, name="DecomposeOpsForTraining"), func_name)
+
+
+def _within(decompose: Pass, func_name: str | None) -> Pass:
+    """The pass on functions whose name begins with a match of the expression `func_name`."""
+    return decompose if func_name is None else ApplyPassToFunction(decompose, func_name)
 
 
 @relax_module_pass("DecomposeOps")
-def _Decompose(
-    mod: IRModule, ctx: PassContext, rules: Mapping[str, CallRule], func_name: str | None
-) -> IRModule:
+def _Decompose(mod: IRModule, ctx: PassContext, rules: Mapping[str, CallRule]) -> IRModule:
     functions = {
-        var: rewrite_calls(func, rules, BlockBuilder(mod))
-        if isinstance(func, Function) and func_name in (None, var.name_hint)
-        else func
+        var: rewrite_calls(func, rules, BlockBuilder(mod)) if isinstance(func, Function) else func
         for var, func in mod.functions.items()
     }
     return mod.with_functions(functions)
