@@ -94,8 +94,8 @@ def test_a_module_is_a_rewriter() -> None:
 
     @R.function(private=True)
     def expected(x: R.Tensor([16], "float32"), y: R.Tensor([16], "float32")):
+        a = R.multiply(x, R.const(2.0, "float32"))
         with R.dataflow():
-            a = R.multiply(x, R.const(2.0, "float32"))
             b = R.add(a, y)
             R.output(b)
         return b
@@ -128,10 +128,8 @@ def test_several_steps_on_both_sides() -> None:
 
     @R.function(private=True)
     def expected(x: R.Tensor([16], "float32"), y: R.Tensor([16], "float32")):
-        with R.dataflow():
-            s = R.maximum(x, y)
-            r = R.tanh(s)
-            R.output(r)
+        s = R.maximum(x, y)
+        r = R.tanh(s)
         return r
 
     equal(Rewriter(before), expected)

@@ -28,6 +28,13 @@ def test_floats_are_needed(name: str) -> None:
     assert "found: int32" in str(err.value)
 
 
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float4_e2m1fn"])
+def test_floats_for_storing_are_not_computed_with(dtype: str) -> None:
+    with pytest.raises(DTypeError, match="x must have a float dtype"):
+        BlockBuilder().normalize(op.exp(var(3, dtype=dtype)))
+    assert BlockBuilder().normalize(op.negative(var(3, dtype=dtype))).struct_info.dtype == dtype
+
+
 def test_half_floats_are_computed_in_single_precision() -> None:
     x = np.float16([0.1, 1, 3])
     reference = Op.get("relax.exp").get_attr("FReference")

@@ -51,3 +51,10 @@ def test_what_follows_a_product() -> None:
 def test_the_package_gives_the_names_of_its_parts() -> None:
     for name in ("get_relax_matmul_module", "get_relax_attention_module", "Linear", "emit_te"):
         assert getattr(testing, name).__name__ == name
+
+
+def test_the_last_operator_is_the_output() -> None:
+    mod = get_relax_matmul_module((3, 4), (5, 4), "float16", transposed_y=True, bias_shape=(5,))
+    values = [str(b.value) for b in mod["main"].body.blocks[0].bindings]
+    assert values[0] == "R.permute_dims(y, axes=[-1, -2])"
+    assert values[2:] == ["R.add(lv1, bias)"]

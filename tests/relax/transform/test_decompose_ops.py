@@ -151,7 +151,10 @@ def test_layer_norm_in_training(axes: list[int], options: dict[str, Any]) -> Non
 def test_one_function_may_be_named() -> None:
     for factory in (DecomposeOpsForInference, DecomposeOpsForTraining):
         assert factory("other")(Norm)["main"] is Norm["main"]
-        assert "relax.nn.batch_norm" not in calls(factory("main")(Norm))
+        for name in ("main", "ma", "m.*n"):  # an expression that names begin with
+            assert "relax.nn.batch_norm" not in calls(factory(name)(Norm))
+        assert factory("ain")(Norm)["main"] is Norm["main"]
+        assert factory("m$")(Norm)["main"] is Norm["main"]
 
 
 def test_a_computed_shape_gets_names() -> None:

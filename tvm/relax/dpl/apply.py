@@ -32,6 +32,8 @@ from tvm.relax.expr import (
 )
 from tvm.relax.expr_functor import PyExprMutator
 
+from .regroup import regrouped
+
 # More rounds than any chain of rules that gets somewhere needs on one block.
 MAX_ROUNDS: Final = 1000
 
@@ -50,8 +52,8 @@ class Rewrites:
         self.functions: Final = dict(functions or {})
 
 
-# The bindings of a block, and the values of variables bound before it.
-FindRewrites = Callable[[BindingBlock, Mapping[Id, RelaxExpr]], Rewrites]
+# What is to change in a block; what other blocks bind is not looked at.
+FindRewrites = Callable[[BindingBlock], Rewrites]
 
 
 class Applier(PyExprMutator):
@@ -60,7 +62,7 @@ class Applier(PyExprMutator):
     def __init__(self, find: FindRewrites) -> None:
         super().__init__()
         self.find = find
-        self.known: dict[Id, RelaxExpr] = {}
+        self.in_dataflow: dict[Id, bool] = {}  # kinds of the blocks that new values came in
         self.functions: dict[GlobalVar, BaseFunc] = {}
         self.changed = False
 
@@ -70,14 +72,14 @@ class Applier(PyExprMutator):
         if len(runs) == 1 and runs[0][1]:
             return self._rewritten(super().visit_binding_block_(block))
         done: list[Binding] = []
-        for bindings, pure in runs:
-            if not pure:
-                self.known.clear()
+        for bindings, _ in runs:
             part = super().visit_binding_block_(BindingBlock(bindings, block.span))
             done.extend(self._rewritten(part).bindings)
-            if not pure:
-                self.known.clear()
         return BindingBlock(done, block.span)
+
+    def visit_seq_expr_(self, op: SeqExpr) -> RelaxExpr:
+        new = super().visit_seq_expr_(op)
+        return regrouped(new, self.in_dataflow) if isinstance(new, SeqExpr) else new
 
     def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
         return self._rewritten(super().visit_dataflow_block_(block))
@@ -103,7 +105,7 @@ class Applier(PyExprMutator):
 
     def _rewritten(self, block: BindingBlock) -> BindingBlock:
         for _ in range(MAX_ROUNDS):
-            found = self.find(block, self.known)
+            found = self.find(block)
             old = {b.var.vid: b.value for b in block.bindings}
             values = {
                 vid: value
@@ -111,7 +113,6 @@ class Applier(PyExprMutator):
                 if vid in old and value is not old[vid] and not structural_equal(value, old[vid])
             }
             if not values:
-                self.known.update(old)
                 return block
             self.changed = True
             self.functions.update(found.functions)
@@ -218,6 +219,7 @@ class _Round:
             edit.visit_binding(binding)
             return
         value = self._lowered(new)
+        last = new.blocks[-1] if isinstance(new, SeqExpr) and new.blocks else None
         if isinstance(binding, MatchCast):
             value = edit.builder_.normalize_argument(value)
             edit.builder_.emit_normalized(
@@ -225,13 +227,19 @@ class _Round:
             )
         else:
             edit.reemit_binding(binding, value)  # type: ignore[arg-type]
-        self.made[id(new)] = edit.visit_var_(binding.var)
+        var = self.made[id(new)] = edit.visit_var_(binding.var)
+        if last is not None and not isinstance(value, Var):
+            assert isinstance(var, Var), "a variable stands for its new value"
+            edit.in_dataflow[var.vid] = isinstance(last, DataflowBlock)
 
-    def _lowered(self, expr: RelaxExpr) -> RelaxExpr:
-        """The expression as one that may be bound; what nests in it is bound before."""
+    def _lowered(self, expr: RelaxExpr, top: bool = True) -> RelaxExpr:
+        """The expression as one that may be bound; what nests in it is bound before.
+
+        `top` says that the variable of the value will be that of its last binding.
+        """
         while isinstance(expr, SeqExpr):
-            bindings = [binding for block in expr.blocks for binding in block.bindings]
-            last = bindings[-1] if bindings else None
+            bindings = [(b, block) for block in expr.blocks for b in block.bindings]
+            last = bindings[-1][0] if top and bindings else None
             if last is not None and last.var is expr.body and not isinstance(last, MatchCast):
                 self._emit_inner(bindings[:-1])
                 expr = last.value
@@ -240,9 +248,9 @@ class _Round:
                 expr = expr.body
         return self._operand(expr, top=True)
 
-    def _emit_inner(self, bindings: Sequence[Binding]) -> None:
+    def _emit_inner(self, bindings: Sequence[tuple[Binding, BindingBlock]]) -> None:
         builder = self.edit.builder_
-        for binding in bindings:
+        for binding, block in bindings:
             value = self._lowered(binding.value)
             if isinstance(binding, MatchCast):
                 info = self.edit.visit_struct_info(binding.struct_info)
@@ -251,6 +259,8 @@ class _Round:
                 var = value
             else:
                 var = builder.emit(value, binding.var.name_hint)
+            if isinstance(binding, MatchCast) or not isinstance(value, Var):
+                self.edit.in_dataflow[var.vid] = isinstance(block, DataflowBlock)
             self.edit.set_var_remap(binding.var.vid, var)
 
     def _operand(self, root: RelaxExpr, top: bool) -> RelaxExpr:
@@ -271,7 +281,7 @@ class _Round:
                 stack.extend((part, False) for part in reversed(parts))
                 continue
             if isinstance(expr, SeqExpr):
-                new = self._lowered(expr)
+                new = self._lowered(expr, top=False)
             elif parts:
                 new = _with_parts(expr, [made[id(part)] for part in parts])
                 new = edit.builder_.normalize(new)

@@ -178,8 +178,8 @@ class ExampleRewriter(PatternMatchingRewriter):
         self._replacement: Final = replacement
         self._others: Final = dict(others)
 
-    def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
-        matcher = Matcher(values_of(block, known))
+    def find(self, block: BindingBlock) -> Rewrites:
+        matcher = Matcher(values_of(block))
         result = self._pattern.result
         values: dict[Id, RelaxExpr] = {}
         for binding in block.bindings:

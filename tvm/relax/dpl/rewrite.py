@@ -103,8 +103,8 @@ class PatternMatchingRewriter(Node, Pass):
 
         return rewriter_from_module(of_type(mod, IRModule, "PatternMatchingRewriter: the module"))
 
-    def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
-        """New values for bindings of the block; `known` are the values bound before it."""
+    def find(self, block: BindingBlock) -> Rewrites:
+        """New values for bindings of the block."""
         raise TypeError(f"{type(self).__name__} is no rewriter of its own")
 
     def __or__(self, other: PatternMatchingRewriter) -> OrRewriter:
@@ -203,13 +203,9 @@ def _reachable(
     return found
 
 
-def values_of(block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> dict[Id, RelaxExpr]:
-    """`known`, and the values bound in the block; what a cast binds is no value to look at."""
-    values = dict(known)
-    for binding in block.bindings:
-        if not isinstance(binding, MatchCast):
-            values[binding.var.vid] = binding.value
-    return values
+def values_of(block: BindingBlock) -> dict[Id, RelaxExpr]:
+    """The values bound in the block; a cast is looked through."""
+    return {binding.var.vid: binding.value for binding in block.bindings}
 
 
 def shown(
@@ -256,8 +252,8 @@ class ExprPatternRewriter(PatternMatchingRewriter):
         self.func: Final = func
         self.around: Final = tuple(around)
 
-    def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
-        matcher = Matcher(values_of(block, known))
+    def find(self, block: BindingBlock) -> Rewrites:
+        matcher = Matcher(values_of(block))
         values: dict[Id, RelaxExpr] = {}
         computed: dict[Id, RelaxExpr] = {}
         for binding in block.bindings:
@@ -287,11 +283,11 @@ class OrRewriter(PatternMatchingRewriter):
         self.lhs: Final = lhs
         self.rhs: Final = rhs
 
-    def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
-        left = self.lhs.find(block, known)
+    def find(self, block: BindingBlock) -> Rewrites:
+        left = self.lhs.find(block)
         if left.values:
             return left
-        return self.rhs.find(block, known)
+        return self.rhs.find(block)
 
 
 class TupleRewriter(PatternMatchingRewriter):
@@ -313,8 +309,8 @@ class TupleRewriter(PatternMatchingRewriter):
         self.func: Final = func
         self.around: Final = tuple(around)
 
-    def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
-        matcher = Matcher(values_of(block, known))
+    def find(self, block: BindingBlock) -> Rewrites:
+        matcher = Matcher(values_of(block))
         values: dict[Id, RelaxExpr] = {}
         computed = {b.var.vid: b.value for b in block.bindings if _is_computed(b)}
         for chosen, match in groups(matcher, self.patterns, block):
@@ -420,7 +416,7 @@ class PatternContextRewriter(PatternMatchingRewriter):
         self.pattern: Final = pattern
         self.rewriter_func: Final = rewriter_func
 
-    def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
+    def find(self, block: BindingBlock) -> Rewrites:
         pure = block if isinstance(block, DataflowBlock) else DataflowBlock(block.bindings)
         found = self.pattern.match_dfb(pure)
         if found is None:

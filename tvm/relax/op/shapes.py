@@ -148,8 +148,12 @@ def common_dtype(ctx: Infer, *infos: tuple[str, StructInfo]) -> DataType:
 
 
 def check_float(ctx: Infer, name: str, dtype: DataType) -> None:
-    """Refuse a known dtype that is no floating type; users' types stand for real numbers."""
-    if dtype is not VOID and not dtype.is_floating and not dtype.is_custom:
+    """Refuse a known dtype that is not computed in; users' types stand for real numbers.
+
+    The floats of eight bits and less are for storing: they are cast before they are computed with.
+    """
+    computed_in = dtype.is_custom or (dtype.is_floating and dtype.bits > 8)
+    if dtype is not VOID and not computed_in:
         raise ctx.dtype_error(
             f"{name} must have a float dtype", f"{dtype}", "float16, float32, float64, bfloat16"
         )

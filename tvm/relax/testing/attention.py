@@ -102,7 +102,8 @@ def get_relax_stacked_attention_module(
 ) -> IRModule:
     """`main(qkv, bias?)`: q, k and v are cut from one tensor by `op`: "split", "strided_slice".
 
-    Layout "BS3NH" is (b, s, n*h + n*h + n*h_v), layout "SBN3H" is (s, b, n*(h + h + h_v)).
+    Layout "BS3NH" is (b, s, n*h + n*h + n*h_v), with a result (b, s, n, h_v); layout "SBN3H" is
+    (s, b, n, h + h + h_v), with a result (s, b, n, h_v).
     With `single_shape` one shape serves all three, which asks for h_v = h.
     """
     dtype = str(qkv.dtype)
@@ -115,15 +116,16 @@ def get_relax_stacked_attention_module(
             if layout == "BS3NH":
                 parts = _cut(bb, params[0], op, 2, [n * h, n * h, n * h_v])
                 shapes = [(b, s, n, h), (b, s, n, h), (b, s, n, h if single_shape else h_v)]
-                q, k, v = (bb.emit(_op().reshape(x, to)) for x, to in zip(parts, shapes, strict=True))
+                q, k, v = (bb.emit(_op().reshape(x, to)) for x, to in zip(parts, shapes))
             elif layout == "SBN3H":
-                heads = bb.emit(_op().reshape(params[0], (s, b, n, h + h + h_v)))
-                parts = _cut(bb, heads, op, 3, [h, h, h_v])
+                parts = _cut(bb, params[0], op, 3, [h, h, h_v])
                 q, k, v = (bb.emit(_op().permute_dims(x, (1, 0, 2, 3))) for x in parts)
             else:
                 raise TVMError(_unknown("layout", layout, "BS3NH, SBN3H"))
-            attention = _op().nn.attention(q, k, v, _bias(params[1:]), qk_scale)
-            output = bb.emit_output(attention)
+            result = _op().nn.attention(q, k, v, _bias(params[1:]), qk_scale)
+            if layout == "SBN3H":
+                result = _op().permute_dims(bb.emit(result), (1, 0, 2, 3))
+            output = bb.emit_output(result)
         bb.emit_func_output(output)
     return bb.get()
 

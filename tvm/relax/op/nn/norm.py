@@ -401,7 +401,6 @@ def _instance_norm_info(
     axes: tuple[int, ...],
     **options: Any,
 ) -> TensorStructInfo:
-    check_float(ctx, "data", data.dtype)
     if data.ndim != -1:
         channel = axis_index(ctx, channel_axis, data.ndim, "channel_axis")
         axis_indices(ctx, axes, data.ndim, "axes")
