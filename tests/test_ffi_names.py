@@ -54,3 +54,20 @@ def test_what_is_gone_says_what_takes_its_place(name: str) -> None:
         _ = module.task
     assert not hasattr(module, "__path__")
     assert getattr(package, name) is module
+
+
+def test_modules_that_scripts_take_names_from() -> None:
+    from tvm.runtime.object import Object
+    from tvm.runtime.packed_func import PackedFunc
+    from tvm.target.intrin import call_pure_extern, register_intrin_lowering
+
+    assert (Object, PackedFunc) == (tvm.runtime.Object, tvm.runtime.PackedFunc)
+    assert register_intrin_lowering is tvm.ir.register_intrin_lowering
+    assert call_pure_extern is tvm.tir.call_pure_extern
+
+
+def test_rpc_by_its_older_name() -> None:
+    with pytest.warns(DeprecationWarning, match=r"tvm\.rpc"):
+        from tvm.contrib import rpc
+
+    assert (rpc.connect, rpc.RPCSession) == (tvm.rpc.connect, tvm.rpc.RPCSession)

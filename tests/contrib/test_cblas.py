@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tvm import runtime, te
-from tvm.contrib import cblas, cublas, dnnl, hipblas, mkl, mps, rocblas
+from tvm.contrib import cblas, cublas, cublaslt, dnnl, hipblas, mkl, mps, rocblas
 from tvm.driver import compile
 
 
@@ -52,6 +52,7 @@ def test_batch_matmul(batches: tuple[int, int], iterative: bool) -> None:
         (mkl.matmul, "mkl.matmul"), (dnnl.matmul, "dnnl.matmul"), (cublas.matmul, "cublas.matmul"),
         (hipblas.matmul, "hipblas.matmul"), (mkl.matmul_u8s8s32, "mkl.matmul_u8s8s32"),
         (mps.matmul, "mps.matmul"), (rocblas.matmul, "rocblas.matmul"),
+        (cublaslt.matmul, "cublaslt.matmul"),
     ],
 )  # fmt: skip
 def test_stages_of_other_libraries(stage: Any, name: str) -> None:
@@ -62,3 +63,8 @@ def test_stages_of_other_libraries(stage: Any, name: str) -> None:
     x, y = te.placeholder((1, 4, 5)), te.placeholder((2, 5, 3))
     assert [int(v) for v in cublas.batch_matmul(x, y).shape] == [2, 4, 3]
     assert hipblas.batch_matmul(x, y).op.name == "batch_matmul_hipblas"
+    assert (rocblas.matmul(a, b, transb=True).op.name, rocblas.batch_matmul(x, y).op.name) == (
+        "C", "C",
+    )  # fmt: skip
+    told = cublaslt.matmul(a, b, transb=True, n=8, m=9, dtype="float16")
+    assert ([int(v) for v in told.shape], str(told.dtype)) == ([8, 9], "float16")

@@ -14,7 +14,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.support", "tvm.error", "tvm.base"),
     ("tvm.ffi",),
     ("tvm.runtime",),
-    ("tvm.rpc", "tvm.nd", "tvm._ffi"),
+    ("tvm.rpc", "tvm.nd", "tvm._ffi", "tvm.libinfo"),
     ("tvm.ir",),
     ("tvm.contrib.by_value",),
     ("tvm.contrib.popen_worker",),

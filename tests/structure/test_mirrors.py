@@ -46,6 +46,8 @@ RELAY_RUN = (f"{_RELAY}/test_build_module.py", "one road from a program to its n
 _CALLBACKS = (f"{_META}/measure_callback/test_measure_callback.py", "all see one batch")
 _SCHEDULERS = (f"{_META}/task_scheduler/test_task_scheduler.py", "all kinds pass the same tests")
 _TOOLS = ("tests/contrib/test_tools.py", "each calls a program of another toolkit")
+OLD_NAMES = ("tests/test_ffi_names.py", "names that were others before")
+_RUNTIMES = ("tests/contrib/test_tflite_runtime.py", "each calls what another project registers")
 BLAS = ("tests/contrib/test_cblas.py", "stages of libraries, which differ by a name")
 
 COVERED_BY: dict[str, tuple[str, str]] = {
@@ -151,6 +153,13 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     ),
     "tvm/contrib/blas_stages.py": BLAS,
     "tvm/contrib/cublas.py": BLAS,
+    "tvm/contrib/cublaslt.py": BLAS,
+    "tvm/contrib/coreml_runtime.py": _RUNTIMES,
+    "tvm/contrib/runtimes.py": _RUNTIMES,
+    "tvm/contrib/rpc.py": OLD_NAMES,
+    "tvm/runtime/object.py": OLD_NAMES,
+    "tvm/runtime/packed_func.py": OLD_NAMES,
+    "tvm/target/intrin.py": OLD_NAMES,
     "tvm/contrib/emcc.py": _TOOLS,
     "tvm/contrib/rocm.py": _TOOLS,
     "tvm/contrib/spirv.py": _TOOLS,
@@ -159,7 +168,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/contrib/hipblas.py": BLAS,
     "tvm/contrib/mkl.py": BLAS,
     "tvm/contrib/rocblas.py": BLAS,
-    "tvm/_ffi/": ("tests/test_ffi_names.py", "names that were others before"),
+    "tvm/_ffi/": OLD_NAMES,
     "tvm/runtime/vm_builtin_sequence.py": (
         f"{_ONNX}/test_given.py", "models that are given such"
     ),

@@ -201,7 +201,8 @@ def test_the_cpu_of_this_machine_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "config", [{"keys": 3}, {"keys": [3]}, {"keys": None}, {"tag": 3}, {"mattr": ["+a", 3]}, {3: 4}]
+    "config", [{"keys": 3}, {"keys": [3]}, {"keys": None}, {"tag": 3}, {"mattr": ["+a", 3]}, {3: 4},
+     {"keys": "a"}, {"mattr": "+a"}]
 )
 def test_options_of_other_types_are_named(config) -> None:
     (name,) = config

@@ -18,6 +18,11 @@ def test_parts_may_stay_open() -> None:
     assert (device.dlpack_device_type(), device.virtual_device_id) == (1, 0)
 
 
+def test_a_target_of_another_kind_than_the_device() -> None:
+    with pytest.raises(tvm.error.InternalError, match="device type 1 .* device type 2"):
+        VirtualDevice(tvm.cuda(0), "llvm")
+
+
 def test_devices_that_say_the_same_are_equal() -> None:
     one, two = (VirtualDevice(tvm.cpu(3), "llvm", "local") for _ in range(2))
     assert one == two

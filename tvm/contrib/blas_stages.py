@@ -15,14 +15,18 @@ Product = Callable[..., te.Tensor]
 
 def matmul_stage(
     function: str, lhs: te.Tensor, rhs: te.Tensor, transa: bool, transb: bool, *more: Any,
-    name: str = "C", **kwargs: Any,
+    name: str = "C", extents: tuple[Any, Any] = (0, 0), **kwargs: Any,
 ) -> te.Tensor:  # fmt: skip
     """`lhs @ rhs` of two matrices, either transposed before: a call of `function`.
 
-    Shapes: lhs (n, k), or (k, n) with `transa`; rhs (k, m), or (m, k) with `transb`; result (n, m).
+    Shapes: lhs (n, k), or (k, n) with `transa`; rhs (k, m), or (m, k) with `transb`; result (n, m),
+    or what `extents` says where it is not 0.
     """
-    rows = lhs.shape[1] if transa else lhs.shape[0]
-    columns = rhs.shape[0] if transb else rhs.shape[1]
+    rows, columns = extents
+    if isinstance(rows, int) and rows == 0:
+        rows = lhs.shape[1] if transa else lhs.shape[0]
+    if isinstance(columns, int) and columns == 0:
+        columns = rhs.shape[0] if transb else rhs.shape[1]
     out: te.Tensor = te.extern(
         (rows, columns), [lhs, rhs],
         lambda ins, outs: tir.call_packed(
@@ -52,8 +56,11 @@ def batch_matmul_stage(
     return out
 
 
-def products_of(library: str) -> tuple[Product, Product]:
-    """`matmul` and `batch_matmul` of a library for GPUs, whose calls name the result's type."""
+def products_of(library: str, named: bool = True) -> tuple[Product, Product]:
+    """`matmul` and `batch_matmul` of a library for GPUs, whose calls name the result's type.
+
+    Stages have the library's name, if it is `named`.
+    """
 
     def matmul(
         lhs: te.Tensor, rhs: te.Tensor, transa: bool = False, transb: bool = False,
@@ -61,7 +68,7 @@ def products_of(library: str) -> tuple[Product, Product]:
     ) -> te.Tensor:  # fmt: skip
         """`lhs @ rhs` of two matrices, either transposed before: a call of the library."""
         function, dtype = f"tvm.contrib.{library}.matmul", dtype or lhs.dtype
-        name = f"matmul_{library}"
+        name = f"matmul_{library}" if named else "C"
         return matmul_stage(function, lhs, rhs, transa, transb, name=name, dtype=dtype)
 
     def batch_matmul(
@@ -70,7 +77,7 @@ def products_of(library: str) -> tuple[Product, Product]:
     ) -> te.Tensor:  # fmt: skip
         """`lhs[b] @ rhs[b]` for every b."""
         function, dtype = f"tvm.contrib.{library}.batch_matmul", dtype or lhs.dtype
-        name = f"batch_matmul_{library}"
+        name = f"batch_matmul_{library}" if named else "C"
         return batch_matmul_stage(function, lhs, rhs, transa, transb, name=name, dtype=dtype)
 
     return matmul, batch_matmul

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from .blas_stages import products_of
 
-matmul, batch_matmul = products_of("rocblas")
+matmul, batch_matmul = products_of("rocblas", named=False)

@@ -134,7 +134,7 @@ _CHECKS: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "bool": (bool, int),
     "string": (str,),
-    "strings": (list, tuple, str),
+    "strings": (list, tuple),
     "map": (Mapping,),
     "targets": (list, tuple),
 }
@@ -161,7 +161,7 @@ def check_options(kind: TargetKind, config: Mapping[str, Any]) -> Config:
         if option_type == "bool":
             value = bool(value)
         elif option_type == "strings":
-            value = tuple(value.split(",")) if isinstance(value, str) else tuple(value)
+            value = tuple(value)
         attrs[name] = value
     if kind.device_type == CUDA:
         for name in ("arch", "mcpu"):

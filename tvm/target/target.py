@@ -499,8 +499,7 @@ def _all_keys(
     kind: TargetKind, config: Mapping[str, Any], attrs: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """Keys given or those of Arm's CPUs, the device's name, and the kind's if none are given."""
-    given = config.get("keys", ())
-    keys = given.split(",") if isinstance(given, str) else list(given)
+    keys = list(config.get("keys", ()))
     if is_m_profile(attrs) or (kind.traits.machine_code and is_a_profile(attrs)):
         keys.extend(("arm_cpu", "cpu"))
     device = attrs.get("device")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final, NamedTuple, final
 
+from tvm.error import CheckError, message
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.structural import structural_equal, structural_hash
 
@@ -41,6 +42,15 @@ class VirtualDevice(Node):
             else self.target.get_target_device_type()
         )
         self.virtual_device_id: Final = -1 if device is None else int(device.index)
+        kind = self.device_type_int if self.target is None else self.target.get_target_device_type()
+        if kind != self.device_type_int:
+            raise CheckError(
+                message(
+                    f"VirtualDevice: target {self.target} has device type {kind} but virtual "
+                    f"device has device type {self.device_type_int}",
+                    legal="a device of the target's kind",
+                )
+            )
 
     @classmethod
     def from_fields(cls, values: dict[str, object]) -> VirtualDevice:
