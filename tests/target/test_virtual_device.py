@@ -19,7 +19,7 @@ def test_parts_may_stay_open() -> None:
 
 
 def test_a_target_of_another_kind_than_the_device() -> None:
-    with pytest.raises(tvm.error.InternalError, match="device type 1 .* device type 2"):
+    with pytest.raises(tvm.error.InternalError, match=r"device type 1 .* device type 2"):
         VirtualDevice(tvm.cuda(0), "llvm")
 
 
