@@ -37,6 +37,7 @@ from tvm.tir.stmt import Block, BufferRegion
 
 from .base import GPUScheduleRule, unroll_within
 from .gemv_config import low_batch_config
+from .low_batch_outer import OuterSteps, as_one
 
 _COLUMNS = 64  # threads over neighbouring results, where those move along memory
 
@@ -190,16 +191,17 @@ class LowBatchGEMV(GPUScheduleRule):
         batch_pad: int,
     ) -> None:
         """Schedule a product whose results move along memory: a thread sums a bucket of rows."""
+        if dequantize_block is not None:
+            last = None if epilogue_info is None else epilogue_info.block_rv
+            OuterSteps(sch, target, block, batch_pad).run(dequantize_block, pad_input_block, last)
+            return
         symbolic, *spatial, steps = sch.get_loops(block)
         by, rows = sch.split(symbolic, factors=[None, batch_pad])
-        bx, tx = sch.split(_as_one(sch, spatial), factors=[None, _COLUMNS])
+        bx, tx = sch.split(as_one(sch, spatial), factors=[None, _COLUMNS])
         sch.reorder(by, bx, tx, steps, rows)
         for loop, axis in ((by, "blockIdx.y"), (bx, "blockIdx.x"), (tx, "threadIdx.x")):
             sch.bind(loop, axis)
         sch.unroll(rows)
-        if dequantize_block is not None:
-            sch.compute_at(dequantize_block, steps, preserve_unit_loops=True)
-            sch.set_scope(dequantize_block, 0, "local")
         if pad_input_block is not None:
             sch.compute_inline(pad_input_block)
         if epilogue_info is not None:
@@ -212,10 +214,6 @@ def _makes(sch: Schedule, info: BlockInfo, copies: list[Buffer]) -> bool:
     """Whether a block is a padded copy of an input."""
     makes = sch.get(info.block_rv).writes[0].buffer in copies
     return makes and not sch.get_producers(info.block_rv)
-
-
-def _as_one(sch: Schedule, loops: list[LoopRV]) -> LoopRV:
-    return loops[0] if len(loops) == 1 else sch.fuse(*loops)
 
 
 class _Inner:
@@ -239,6 +237,10 @@ class _Inner:
         if unpack is not None:
             sch.compute_at(unpack, steps, preserve_unit_loops=True)
             sch.set_scope(unpack, 0, "local")
+            *_, column, elements = sch.get_loops(unpack)
+            column, lanes = sch.split(column, factors=[None, 1])  # v0.22 loads them one by one
+            sch.reorder(column, elements, lanes)
+            sch.vectorize(lanes)
         if padded is not None:
             sch.compute_inline(padded)
         sch.reverse_compute_at(line, bx, preserve_unit_loops=True)
@@ -266,7 +268,7 @@ class _Inner:
         sch, c = self.sch, self.config
         symbolic, *spatial, steps = sch.get_loops(self.block)
         by, bucket = sch.split(symbolic, factors=[None, self.bucket])
-        bx, ts, tile = sch.split(_as_one(sch, spatial), factors=[None, c.ts, self.TILE])
+        bx, ts, tile = sch.split(as_one(sch, spatial), factors=[None, c.ts, self.TILE])
         steps, tr, tile_r, vec = sch.split(
             steps, factors=[None, c.tr, c.tile_r // c.vec_c, c.vec_c]
         )
