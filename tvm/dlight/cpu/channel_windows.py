@@ -292,7 +292,8 @@ class ChannelWindows(TurnedRuns):
     def _border(self, c: Chosen) -> Stmt:
         """The columns of the border, which no strip writes."""
         row, column, lane, scope = self._var("y"), self._var("x"), self._var("lane"), Scope()
-        left = self._int(self.w.source.before[self.along])
+        before = self.w.source.before[self.along]
+        left = self._int(before) if isinstance(before, int) else before
         x = scope.let("x", column + Select(less(column, left), self._int(0), c.across))
         store = BufferStore(
             self.plane, self.w.source.other, [(row * c.pitch + x) * self.lanes + lane]

@@ -166,7 +166,10 @@ def _conv_form(block: Block, plain: bool = False) -> MatrixForm | None:
     order = [index for index in found.store if isinstance(index, Var)]
     if len(order) != len(found.store) - _constants(found):
         return None
-    first_row = min(order.index(iv.var) for iv in found.m if iv.var in order)
+    rows = [order.index(iv.var) for iv in found.m if iv.var in order]
+    if not rows:
+        return None  # indexed by something made of them
+    first_row = min(rows)
     outer = [iv for iv in found.n if iv.var in order and order.index(iv.var) < first_row]
     columns = [iv for iv in found.n if iv not in outer]
     if not columns or any(extent_of([iv]) is None for iv in (*found.m, *found.k)):

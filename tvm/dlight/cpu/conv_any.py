@@ -138,7 +138,7 @@ class Line:
 class _Edges:
     """Index v along a row of the padded plane is index v - before of the plane, or zero."""
 
-    before: int
+    before: int | PrimExpr
     size: PrimExpr
     others: tuple[PrimExpr, ...]  # what else has to hold, by variables of the padding
 
@@ -534,7 +534,7 @@ class AnySize:
         if inside:
             none = copied_row(line, target, length, self.lanes, lambda i: other, other)
             row = IfThenElse(functools.reduce(logical_and, inside), row, none)
-        if edges.before:
+        if not isinstance(edges.before, int) or edges.before:
             scope.add(filled(line, base, inset + (self.lanes - 1), self.lanes, other))
         scope.add(row)
         end = scope.let("end", inset + Max(length, self._int(0)))
@@ -562,13 +562,16 @@ class AnySize:
         assert isinstance(load, BufferLoad), "looked at before"
         uses = [name in set(walk(index)) for index in load.indices]
         moved = Analyzer().simplify(name - load.indices[-1])
-        if sum(uses) != 1 or not uses[-1] or not isinstance(moved, IntImm) or not is_zero(other):
+        if sum(uses) != 1 or not uses[-1] or not is_zero(other):
+            return None
+        if any(var in store.indices for var in vars_in(moved)):
             return None
         along = [term for term in conjuncts(condition) if name in set(walk(term))]
         others = [term for term in conjuncts(condition) if term not in along]
         if not all(is_border(term, load, len(load.indices) - 1) for term in along):
             return None
-        return _Edges(moved.value, load.buffer.shape[-1], tuple(others))
+        before = moved.value if isinstance(moved, IntImm) else moved
+        return _Edges(before, load.buffer.shape[-1], tuple(others))
 
     def _plane_indices(self) -> tuple[PrimExpr, ...]:
         return self.found.rhs.indices

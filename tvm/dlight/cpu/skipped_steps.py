@@ -80,6 +80,8 @@ def wide_window(
         return None
     # a sequence, which has but one axis, is longer than windows are: nothing to skip
     several = [axis for axis in known[:-1] if len(axis.taps) > 1]
+    if not all(isinstance(before, int) for before in source.before.values()):
+        return None
     wide = [axis.scale for axis in several if axis.scale <= source.before[axis]]
     far = max(wide, default=1)
     bits = found.output.dtype.bits

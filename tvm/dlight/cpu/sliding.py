@@ -476,7 +476,8 @@ class _Windows:
 
     def _shift(self) -> int:
         """Elements in front of a copied row, so that vectors of the plane lie at whole vectors."""
-        return -self.plain.before[self.along] % self.lanes
+        before = self.plain.before[self.along]
+        return -before % self.lanes if isinstance(before, int) else 0
 
     def _planes(self, part: _Part, make: Callable[[Mapping[Var, PrimExpr]], Stmt]) -> Stmt:
         """A loop over the task's planes, with `make` as its body."""
@@ -756,14 +757,15 @@ class _Windows:
         last = (self.down.size - size) * self.down.step + (offset - before)
         below = Analyzer().can_prove(less(last, self.plain.size(self.down)))
         terms = [] if below else [less(line, self.plain.size(self.down))]
-        if offset < before:
+        if not isinstance(before, int) or offset < before:
             terms.insert(0, less_equal(self._int(0), line))
         return functools.reduce(logical_and, terms) if terms else None
 
     def _inside(self, axis: Axis, index: PrimExpr) -> PrimExpr:
         """Whether an index that may be one of the border is one of the plane."""
         within = less(index, self.plain.size(axis))
-        if self.plain.before[axis] > 0:
+        before = self.plain.before[axis]
+        if not isinstance(before, int) or before > 0:
             within = logical_and(less_equal(self._int(0), index), within)
         return within
 

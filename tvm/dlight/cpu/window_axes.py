@@ -79,12 +79,12 @@ class Source:
 
     def __init__(self, load: BufferLoad, dims: Mapping[Axis, int], other: PrimExpr) -> None:
         self.buffer, self.indices, self.dims, self.other = load.buffer, load.indices, dims, other
-        zeros = {var: make_const(0, var.dtype) for i in load.indices for var in vars_in(i)}
-        self.before: dict[Axis, int] = {}
+        self.before: dict[Axis, int | PrimExpr] = {}  # an expression where only running tells
         for axis, dim in dims.items():
-            offset = Analyzer().simplify(substitute(load.indices[dim], zeros))
-            assert isinstance(offset, IntImm), "offsets are numbers"
-            self.before[axis] = -offset.value
+            names = [axis.iv.var, *([] if axis.tap is None else [axis.tap.var])]
+            zeros = {var: make_const(0, var.dtype) for var in names}
+            before = Analyzer().simplify(-substitute(load.indices[dim], zeros))
+            self.before[axis] = before.value if isinstance(before, IntImm) else before
 
     def size(self, axis: Axis) -> PrimExpr:
         """The extent of the buffer along an axis."""
@@ -117,6 +117,7 @@ def source_of(
     if not isinstance(load, BufferLoad) or next(vars_in(other), None) is not None:
         return None
     dims: dict[Axis, int] = {}
+    own = {var for terms_of in plane.terms for var in terms_of}
     for axis in axes:
         found = [dim for dim, i in enumerate(load.indices) if uses_var(i, axis.iv.var)]
         if len(found) != 1:
@@ -126,7 +127,7 @@ def source_of(
         return None
     for axis, dim in dims.items():
         moved = Analyzer().simplify(load.indices[dim] - plane.indices[axis.dim])
-        if not isinstance(moved, IntImm):
+        if any(var in own for var in vars_in(moved)):
             return None
         terms = [term for term in terms if not is_border(term, load, dim)]
     return None if terms else Source(load, dims, other)

@@ -34,6 +34,7 @@ from tvm.relax.transform.keep_few_bits import KeepFewBits
 from tvm.relax.transform.lambda_lift import LiftLocalFunctions
 from tvm.relax.transform.merge_forms import MergeForms
 from tvm.relax.transform.merge_kernels import MergeKernels
+from tvm.relax.transform.open_pads import OpenPadsOfConvolutions
 from tvm.relax.transform.pads_of_convolutions import PadsOfConvolutions
 from tvm.relax.transform.plain_kernel_names import PlainKernelNames
 from tvm.relax.transform.tile_attention import TileAttention
@@ -87,6 +88,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         WinogradConv2D(target.cpu),
         FuseTransposeMatvec(),  # weights that are no constants are read as they lie
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
+        OpenPadsOfConvolutions(),  # whose width only running tells
         # operators, as rules know them
         t.LegalizeOps(BY_HEADS | FOR_PROGRAMS),
         GroupReshapes(),  # that fusion, and rules, can see through

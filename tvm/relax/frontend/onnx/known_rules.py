@@ -19,6 +19,8 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import FloatImm, IntImm
 from tvm.tir.op import arith as ops
 
+from .exact_floats import exactly, float_of, fraction_of, limited, rounded, truncated
+
 Array = NDArray[Any]
 # Numbers that are known, in the order of the operator's inputs; None where one is left out.
 Values = Sequence["Array | None"]
@@ -61,6 +63,8 @@ def _looked_up(table: Sequence[Any], places: Array) -> Array:
 
 def calculated(op_type: str, values: Values, dtype: str) -> Array | None:
     """The elements of an operator on elements, of this type; None without a rule."""
+    if op_type == "Clip":
+        return _clipped(values, dtype)
     rule = _ELEMENTS.get(op_type)
     given = [value for value in values if value is not None]
     if rule is None or not given:
@@ -73,6 +77,15 @@ def calculated(op_type: str, values: Values, dtype: str) -> Array | None:
     result = np.empty(len(flat), object)
     result[:] = flat
     return result.reshape(shape)
+
+
+def _clipped(values: Values, dtype: str) -> Array | None:
+    """Limits are inputs of their own, and either may be left out."""
+    found = values[0]
+    for op_type, limit in zip(("Max", "Min"), values[1:]):
+        if limit is not None and found is not None:
+            found = calculated(op_type, [found, limit], dtype)
+    return found if len(values) > 1 else None  # older ones have them as attributes
 
 
 def reduced(op_type: str, value: Array, axes: Sequence[int] | None, keep: bool) -> Array | None:
@@ -104,43 +117,11 @@ def cast(item: Any, dtype: str) -> PrimExpr | None:
     if all(whole) or (own == "bool" and whole[1]):
         return item if dtype in ("int64", "int32") and own == "int64" else ops.cast(item, "int64")
     if own.startswith("float") and whole[1]:
-        exact = _exactly(item)
+        exact = truncated(item)
         return exact if exact is not None else ops.cast(item, "int64")
     if dtype == "bool":
         return tir.NE(item, ops.const(0, own))
     return ops.cast(item, dtype)
-
-
-def _exactly(item: PrimExpr) -> PrimExpr | None:
-    """A float that is a whole number as an integer: sizes are below 2^24, scales are halves."""
-    if isinstance(item, tir.Cast) and str(item.value.dtype).startswith("int"):
-        return item.value
-    if isinstance(item, tir.Call) and str(getattr(item.op, "name", "")) in _ROUNDED:
-        return _rounded(item.args[0], down=str(getattr(item.op, "name", "")) != "tir.ceil")
-    return _rounded(item, down=True) if isinstance(item, tir.Mul) else None
-
-
-_ROUNDED = ("tir.floor", "tir.ceil")
-
-
-def _rounded(item: PrimExpr, *, down: bool) -> PrimExpr | None:
-    """The whole number below (above) size * scale."""
-    if isinstance(item, tir.Cast) and str(item.value.dtype).startswith("int"):
-        return item.value
-    if not isinstance(item, tir.Mul):
-        return None
-    size, scale = item.a, item.b
-    if not isinstance(size, tir.Cast) or not isinstance(scale, FloatImm) or scale.value <= 0:
-        return None
-    if not str(size.value.dtype).startswith("int"):
-        return None
-    up, below = float(scale.value).as_integer_ratio()
-    if up > 2**10 or below > 2**10:
-        return None
-    product = _multiply(size.value, ops.const(up, "int64"))
-    if not down:
-        product = product + (below - 1)
-    return product if below == 1 else ops.floordiv(product, ops.const(below, "int64"))
 
 
 def _operand(item: Any, dtype: str) -> Any:
@@ -164,7 +145,7 @@ def _divide(items: list[Any]) -> Any:
     if str(a.dtype).startswith("float"):
         # times the inverse of a power of two is the same, and easier to see through
         if isinstance(b, FloatImm) and b.value and np.log2(abs(b.value)).is_integer():
-            return a * ops.const(1 / b.value, str(a.dtype))
+            return _product([a, ops.const(1 / b.value, str(a.dtype))])
         return tir.div(a, b)
     if isinstance(b, IntImm) and b.value == 0:
         return None
@@ -193,10 +174,36 @@ def _chosen(items: list[Any]) -> Any:
 
 def _folded(join: Callable[[Any, Any], Any]) -> Callable[[list[Any]], Any]:
     def rule(items: list[Any]) -> Any:
+        known = limited(join) if join in (tir.max, tir.min) else join
+        exact = exactly(known, items)
+        if exact is not None:
+            return exact
         total = items[0]
         for item in items[1:]:
             total = join(total, item)
         return total
+
+    return rule
+
+
+def _product(items: list[Any]) -> Any:
+    """A size times a number is as plain a float; that of two sizes may be too large to be exact."""
+    total = items[0]
+    for item in items[1:]:
+        total, scale = (item, total) if isinstance(total, FloatImm) else (total, item)
+        scaled = fraction_of(total * scale) if isinstance(scale, FloatImm) else None
+        dtype = str(total.dtype)
+        total = _multiply(total, scale) if scaled is None else float_of(*scaled, dtype)
+    return total
+
+
+def _rounded_to(make: Callable[[Any], Any], *, down: bool) -> Callable[[list[Any]], Any]:
+    def rule(items: list[Any]) -> Any:
+        dtype = str(items[0].dtype)
+        if not dtype.startswith("float"):
+            return items[0]
+        whole = rounded(items[0], down=down)
+        return make(items[0]) if whole is None else float_of(whole, 1, dtype)
 
     return rule
 
@@ -216,10 +223,10 @@ _ELEMENTS: dict[str, Callable[[list[Any]], Any]] = {
     "Abs": lambda items: tir.abs(items[0]),
     "Add": _folded(ops.add),
     "And": lambda items: tir.all(*items),
-    "Ceil": _float_only(tir.ceil),
+    "Ceil": _rounded_to(tir.ceil, down=False),
     "Div": _divide,
     "Equal": _compared(tir.EQ),
-    "Floor": _float_only(tir.floor),
+    "Floor": _rounded_to(tir.floor, down=True),
     "Greater": _compared(lambda a, b: a > b),
     "GreaterOrEqual": _compared(lambda a, b: a >= b),
     "Less": _compared(lambda a, b: a < b),
@@ -227,12 +234,12 @@ _ELEMENTS: dict[str, Callable[[list[Any]], Any]] = {
     "Max": _folded(tir.max),
     "Min": _folded(tir.min),
     "Mod": _modulo,
-    "Mul": _folded(_multiply),
+    "Mul": _product,
     "Neg": lambda items: ops.const(0, str(items[0].dtype)) - items[0],
     "Not": lambda items: Analyzer().simplify(tir.Not(items[0])),
     "Or": lambda items: tir.any(*items),
     "Sqrt": _float_only(tir.sqrt),
-    "Sub": lambda items: items[0] - items[1],
+    "Sub": _folded(lambda a, b: a - b),
     "Where": _chosen,
 }
 COMPARISONS = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or", "Not")

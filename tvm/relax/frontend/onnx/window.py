@@ -11,6 +11,7 @@ from tvm.relax.expr import Constant
 from tvm.relax.extents import named, require_at_least
 from tvm.tir.expr import IntImm
 
+from .exact_floats import limited
 from .moving import padded
 from .node import Node
 
@@ -133,7 +134,8 @@ def _pads(
         else:
             last = tir.floordiv(extent + (stride - 1), stride) - 1
             missing = last * stride + reach - extent
-            totals.append(named(node.bb, tir.max(missing, tir.const(0, "int64")), "pad"))
+            total = limited(tir.max)(missing, tir.const(0, "int64"))
+            totals.append(total if total is missing else named(node.bb, total, "pad"))
     return shared_out(totals, larger_after=mode == "SAME_UPPER")
 
 
