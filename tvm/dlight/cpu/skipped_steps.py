@@ -80,13 +80,14 @@ def wide_window(
         return None
     # a sequence, which has but one axis, is longer than windows are: nothing to skip
     several = [axis for axis in known[:-1] if len(axis.taps) > 1]
-    if not all(isinstance(before, int) for before in source.before.values()):
+    borders = source.known_before()
+    if borders is None:
         return None
-    wide = [axis.scale for axis in several if axis.scale <= source.before[axis]]
+    wide = [axis.scale for axis in several if axis.scale <= borders[axis]]
     far = max(wide, default=1)
     bits = found.output.dtype.bits
     room = len(tiles_for(cpu, bits, 1)) * cpu.lanes(bits)
-    if far == 1 or _left(known, source, room) > WORTH:
+    if far == 1 or _left(known, source, borders, room) > WORTH:
         return None
     first = far >= FAR and not _grouped(found, form)
     return WideWindow(known, source, first)
@@ -110,7 +111,9 @@ def skipped_steps(
     return SkippedSteps(sch, block, again, form, cpu, packed, window.axes, window.source)
 
 
-def _left(axes: Sequence[Axis], source: Source, columns: int) -> float:
+def _left(
+    axes: Sequence[Axis], source: Source, borders: Mapping[Axis, int], columns: int
+) -> float:
     """The share of the products that panels of so many columns take; 0 for unknown sizes."""
     left, inner = 1.0, 1
     for axis in reversed(axes):
@@ -121,7 +124,7 @@ def _left(axes: Sequence[Axis], source: Source, columns: int) -> float:
         starts = range(size - lines + 1)
         met = 0
         for first in starts:
-            before, last = source.before[axis], first + lines - 1
+            before, last = borders[axis], first + lines - 1
             reads = [(first * axis.step + far, last * axis.step + far)
                      for far in (tap * axis.scale - before for tap in axis.taps)]  # fmt: skip
             met += sum(begin < plane.value and end >= 0 for begin, end in reads)
@@ -192,7 +195,7 @@ class SkippedSteps(AnySize):
             if axis.tap is None:
                 continue
             low, high = (scope.let("place", place * axis.step) for place in spans[axis.iv])
-            before, zero = self._int(self.source.before[axis]), self._int(0)
+            before, zero = self.source.before[axis], self._int(0)
             missed = Max(before - high, zero) + (axis.scale - 1)
             step = scope.let("step", missed // axis.scale)
             beyond = Max(self.source.size(axis) + before - low + (axis.scale - 1), zero)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tvm.arith import Analyzer
@@ -74,17 +74,23 @@ class Source:
     """Where a plane comes from: a buffer, and its indices by those of the plane.
 
     Index v along an axis of the plane is index v - before of the buffer, if that is one; else it
-    holds `other`.
+    holds `other`. Variables of the block are its `own`.
     """
 
-    def __init__(self, load: BufferLoad, dims: Mapping[Axis, int], other: PrimExpr) -> None:
+    def __init__(
+        self, load: BufferLoad, dims: Mapping[Axis, int], other: PrimExpr, own: Collection[Var]
+    ) -> None:
         self.buffer, self.indices, self.dims, self.other = load.buffer, load.indices, dims, other
         self.before: dict[Axis, int | PrimExpr] = {}  # an expression where only running tells
         for axis, dim in dims.items():
-            names = [axis.iv.var, *([] if axis.tap is None else [axis.tap.var])]
-            zeros = {var: make_const(0, var.dtype) for var in names}
+            zeros = {var: make_const(0, var.dtype) for var in own}
             before = Analyzer().simplify(-substitute(load.indices[dim], zeros))
             self.before[axis] = before.value if isinstance(before, IntImm) else before
+
+    def known_before(self) -> dict[Axis, int] | None:
+        """How wide the border is at the begin of each axis; None where only running tells."""
+        found = {axis: n for axis, n in self.before.items() if isinstance(n, int)}
+        return found if len(found) == len(self.before) else None
 
     def size(self, axis: Axis) -> PrimExpr:
         """The extent of the buffer along an axis."""
@@ -130,7 +136,7 @@ def source_of(
         if any(var in own for var in vars_in(moved)):
             return None
         terms = [term for term in terms if not is_border(term, load, dim)]
-    return None if terms else Source(load, dims, other)
+    return None if terms else Source(load, dims, other, own)
 
 
 class ReadPlane(StmtExprMutator):

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from tvm import topi
 from tvm.arith import Analyzer
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
@@ -23,6 +22,7 @@ from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Function, Tuple, is_call_of
 from tvm.relax.extents import extents_of
+from tvm.relax.op.declare import topi
 from tvm.relax.op.layout_rules import options_of
 from tvm.relax.struct_info import VOID, ShapeExpr
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings

@@ -41,8 +41,8 @@ def fraction_of(item: Any) -> Fraction | None:
             return None
         common = math.gcd(size[1], scale[0].value) or 1
         below = size[1] // common * scale[1]
-        up = ops.const(scale[0].value // common, "int64")
-        return (ops.multiply(size[0], up), below) if below <= _SHORT else None
+        factor = ops.const(scale[0].value // common, "int64")
+        return (ops.multiply(size[0], factor), below) if below <= _SHORT else None
     return None
 
 
