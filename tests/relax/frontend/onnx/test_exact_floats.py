@@ -110,9 +110,10 @@ def padded_as_tensorflow_does(kernel: int, stride: int) -> Any:
 
     ends = [node("Unsqueeze", [one, "first"], [f"{one}_"]) for one in
             ("ybefore", "xbefore", "yafter", "xafter")]  # fmt: skip
+    widths = ["none", "ybefore_", "xbefore_", "none", "yafter_", "xafter_"]
     nodes = [
         node("Shape", ["x"], ["s"]), *sizes(2, "y"), *sizes(3, "x"), *ends,
-        node("Concat", ["none", "ybefore_", "xbefore_", "none", "yafter_", "xafter_"], ["pads"], axis=0),
+        node("Concat", widths, ["pads"], axis=0),
         node("Pad", ["x", "pads"], ["wide"]),
         node("Conv", ["wide", "w"], ["y"], strides=[stride, stride]),
     ]  # fmt: skip
