@@ -9,6 +9,7 @@ from tvm.script import tir as T
 from tvm.tir.children import (
     buffer_exprs,
     children,
+    distinct,
     expr_children,
     statements,
     stmt_children,
@@ -70,3 +71,16 @@ def test_statements_of_a_kind_come_in_the_order_of_walks() -> None:
         assert all(a is b for a, b in zip(found, wanted))
     assert not list(statements(scale, tir.While))
     assert not list(statements(tir.IntImm("int32", 1), tir.For))
+
+
+def test_distinct_nodes() -> None:
+    x = tir.Var("x", "int32")
+    shared = x + 1
+    store = tir.Evaluate(tir.Mul(tir.Mul(shared, shared), shared))
+    twice = tir.SeqStmt([store, store])
+    kinds = [type(node).__name__ for node in distinct(store)]
+    assert kinds == ["Evaluate", "Mul", "Mul", "Add", "Var", "IntImm"]
+    assert [node for node in distinct(twice) if isinstance(node, tir.Stmt)] == [
+        twice, store, store,
+    ]  # fmt: skip
+    assert {id(node) for node in distinct(twice)} == {id(node) for node in walk(twice)}

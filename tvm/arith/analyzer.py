@@ -430,6 +430,8 @@ class Analyzer(Knowledge):
             return a.value == b.value
         if a.dtype.is_handle or b.dtype.is_handle:
             return a is b
+        if a is b and a.dtype.is_integer:
+            return True
         if not (a.dtype.is_integer and b.dtype.is_integer):
             return self.can_prove(op.equal(a, b))
         return self.can_prove(op.equal(op.subtract(a, b), 0)) or self.can_prove(op.equal(a, b))

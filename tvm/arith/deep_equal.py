@@ -104,10 +104,17 @@ class ExprNumbers:
             self._kept.append(expr)
             self._by_id[id(expr)] = found
             return found
+        by_id = self._by_id
+        if type(expr) in PAIRS:  # mostly of operands that have theirs
+            a, b = expr.a, expr.b  # type: ignore[attr-defined]
+            if id(a) in by_id and id(b) in by_id:
+                return self._enter(expr, (a, b))
+        elif type(expr) is e.IntImm:
+            return self._enter(expr, ())
         stack: list[tuple[PrimExpr, bool]] = [(expr, False)]
         while stack:
             node, entered = stack.pop()
-            if id(node) in self._by_id:
+            if id(node) in by_id:
                 continue
             if type(node) in PAIRS:
                 below: tuple[PrimExpr, ...] = (node.a, node.b)  # type: ignore[attr-defined]
@@ -118,17 +125,22 @@ class ExprNumbers:
             else:
                 stack.append((node, True))
                 stack.extend([(child, False) for child in below])
-        return self._by_id[id(expr)]
+        return by_id[id(expr)]
 
-    def _enter(self, node: PrimExpr, below: tuple[PrimExpr, ...]) -> None:
+    def _enter(self, node: PrimExpr, below: tuple[PrimExpr, ...]) -> int:
         by_id = self._by_id
         kind: type = type(node)
         less = below[1] if kind is e.Sub else None
         if type(less) is e.IntImm and less.dtype.is_int and less.value > 0:
             kind, below = e.Add, (below[0], e.IntImm(less.dtype, -less.value))
             self._enter(below[1], ())
-        own: tuple[object, ...] = () if kind in PAIRS else _own_part(node)
-        shape = (kind, own, *[by_id[id(child)] for child in below])
+        shape: tuple[object, ...]
+        if kind in PAIRS:
+            shape = (kind, by_id[id(below[0])], by_id[id(below[1])])
+        elif kind is e.IntImm:
+            shape = (kind, node.dtype, node.value)  # type: ignore[attr-defined]
+        else:
+            shape = (kind, _own_part(node), *[by_id[id(child)] for child in below])
         self._kept.append(node)
         found = self._by_shape.get(shape)
         if found is None:
@@ -136,6 +148,7 @@ class ExprNumbers:
             self._by_shape[shape] = found
             self._first.append(node)
         by_id[id(node)] = found
+        return found
 
     def expr(self, number: int) -> PrimExpr:
         """An expression with this number."""

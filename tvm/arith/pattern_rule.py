@@ -713,12 +713,13 @@ def form(lhs: Pattern, rhs: Pattern, when: Pattern | None = None) -> list[Rule]:
 class RuleTable:
     """The rules for one node kind, found quickly by the kinds of its operands and of theirs."""
 
-    __slots__ = ("_found", "rules", "written")
+    __slots__ = ("_found", "_of_first", "rules", "written")
 
     def __init__(self, *rules: Sequence[Rule]) -> None:
         self.rules: Final = [one for group in rules for one in group]
         self.written: Final = [group[0] for group in rules]  # one for each line of the table
         self._found: tuple[dict[tuple[type | None, ...], tuple[Rule, ...]], ...] = ({}, {})
+        self._of_first: dict[tuple[type | None, ...], list[Rule]] = {}  # by the first operand
 
     def candidates(self, a: PrimExpr, b: PrimExpr, to_prove: bool = False) -> tuple[Rule, ...]:
         """The rules that may match these operands, in order; with those for proofs or without."""
@@ -729,7 +730,10 @@ class RuleTable:
         known = self._found[to_prove]
         found = known.get(key)
         if found is None:
-            fits = [one for one in self.rules if _may_match(one.a, *key[:3])]
+            fits = self._of_first.get(key[:3])
+            if fits is None:
+                fits = [one for one in self.rules if _may_match(one.a, *key[:3])]
+                self._of_first[key[:3]] = fits
             other = Only.FORM if to_prove else Only.PROOF
             found = tuple(
                 [one for one in fits if _may_match(one.b, *key[3:]) and one.only is not other]

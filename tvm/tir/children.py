@@ -172,6 +172,28 @@ def walk(node: Node) -> Iterator[Any]:
             stack += take(current)[::-1]
 
 
+def distinct(node: Node) -> Iterator[Any]:
+    """As `walk`, but expressions that stand in several places come once, unless they are leaves.
+
+    Iterations of unrolled loops share what does not change, which is more than half of it. What is
+    bound twice comes twice: statements are not looked at in this way.
+    """
+    seen: set[int] = set()
+    stack: list[Node] = [node]
+    known = _PARTS.get
+    while stack:
+        current = stack.pop()
+        kind = current.__class__
+        take = known(kind) or _parts_of(kind)
+        if take is not _no_parts:
+            if isinstance(current, PrimExpr):
+                if id(current) in seen:
+                    continue
+                seen.add(id(current))
+            stack += take(current)[::-1]
+        yield current
+
+
 def statements(node: Node, kind: type[N]) -> Iterator[N]:
     """The statements of a kind in `node`, itself included, parents first.
 

@@ -68,7 +68,7 @@ class IntImm(ConstExpr):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("dtype", "value", "span~")
 
     def __init__(self, dtype: DataType | str, value: Given[int], span: Span | None = None) -> None:
-        dtype = DataType(dtype)
+        dtype = dtype if type(dtype) is DataType else DataType(dtype)
         value = value if type(value) is int else number(int, value, "IntImm: value")
         if not _fits(value, dtype):
             _reject_int(dtype, value)
@@ -99,6 +99,8 @@ class IntImm(ConstExpr):
 
 
 def _fits(value: int, dtype: DataType) -> bool:
+    if dtype is INT64:
+        return -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF
     if dtype is INT32:
         return -0x80000000 <= value <= 0x7FFFFFFF
     if dtype is BOOL:

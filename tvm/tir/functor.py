@@ -22,6 +22,7 @@ from . import stmt as s
 from .buffer import Buffer
 from .children import buffer_exprs as buffer_exprs
 from .children import children as children
+from .children import distinct as distinct
 from .children import expr_children as expr_children
 from .children import statements as statements
 from .children import stmt_children as stmt_children

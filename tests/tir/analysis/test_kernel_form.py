@@ -35,7 +35,7 @@ def kernel(
     return func
 
 
-@pytest.mark.parametrize("what", ["channels", "first"])
+@pytest.mark.parametrize("what", ["channels", "first", "rounds"])
 def test_sizes(what: str) -> None:
     one, other = kernel(), kernel(**{what: 12})
     form, same = kernel_form(one), kernel_form(other)
@@ -47,7 +47,7 @@ def test_sizes(what: str) -> None:
     assert structural_equal(WithSizes(values).replaced(one), other)
 
 
-@pytest.mark.parametrize("what", ["inner", "lanes", "divisor", "shift", "rounds"])
+@pytest.mark.parametrize("what", ["inner", "lanes", "divisor", "shift"])
 def test_what_decides_how_the_machine_works(what: str) -> None:
     form, other = kernel_form(kernel()), kernel_form(kernel(**{what: 12}))
     assert form is not None
@@ -60,7 +60,52 @@ def test_memory_is_told_apart() -> None:
     assert form is not None
     assert other is not None
     assert form.tokens == other.tokens
-    assert (form.rough(), other.rough()) == ((16,), (32,))
+    assert (form.memory, form.apart) == ({1}, set())
+    assert (form.sizes[1], other.sizes[1]) == (16, 32)
+
+
+def panels(rows: int, *, pitch: int = 12, window: int = 1, distance: int = 8) -> PrimFunc:
+    """Sums over the rows of panels of weights, eight filters each."""
+
+
+    @T.prim_func(private=True, check_well_formed=False)
+    def func(w: T.handle, x: T.handle):
+        W = T.match_buffer(w, (T.int64(4), T.int64(rows), T.int64(1), T.int64(window), T.int64(8)))
+        X = T.match_buffer(x, (T.int64(rows), T.int64(12)))
+        memory = T.alloc_buffer((T.int64(4), T.int64(distance)), "float32")
+        for o in range(T.int64(4)):
+            for k in range(T.int64(rows)):
+                T.prefetch(T.address_of(W[o, k, 0, 0, 0]), 0, 3, 1)
+                for v in T.vectorized(T.int64(8)):
+                    memory[o, v] = memory[o, v] + W[o, k, 0, 0, v] * X[k * T.int64(pitch), 0]
+
+    return func
+
+
+def test_rows_of_panels_are_sizes() -> None:
+    form, other = kernel_form(panels(16)), kernel_form(panels(32, pitch=20))
+    assert form is not None
+    assert other is not None
+    assert form.tokens == other.tokens
+    pairs = set(zip(form.sizes, other.sizes))
+    assert {(16, 32), (12, 20)} <= pairs
+    values = {n: tir.IntImm("int64", size) for n, size in enumerate(other.sizes)}
+    assert structural_equal(WithSizes(values).replaced(panels(16)), panels(32, pitch=20))
+
+
+def test_rows_with_windows_are_none() -> None:
+    form, other = kernel_form(panels(16, window=3)), kernel_form(panels(32, window=3))
+    assert form is not None
+    assert other is not None
+    assert form.tokens != other.tokens
+
+
+def test_distances_in_memory_are_told_apart() -> None:
+    form, other = kernel_form(panels(16)), kernel_form(panels(16, distance=16))
+    assert form is not None
+    assert other is not None
+    assert form.tokens == other.tokens
+    assert (form.rough(), other.rough()) == (((8,), ()), ((16,), ()))
 
 
 def test_rounds_that_are_worth_a_task_are_told_apart() -> None:

@@ -237,7 +237,8 @@ class RunAny(Turned):
             plan.put(best, [time, self._int(size)], None if size == 1 else better)
         tile = plan.read("tile", best[1])
         turn = UNIT * TRANSPOSE * self.lanes * self.cpu.fma_ports / self.depth
-        time = plan.at(best[0]) * (groups * parts) + images * length * max(round(turn), 1)
+        # two at least, as a factor of one leaves no trace: the same code for any depth is shared
+        time = plan.at(best[0]) * (groups * parts) + images * length * max(round(turn), 2)
         return Cut(length, images, parts, part, groups, group, tile), time
 
     def _copied(

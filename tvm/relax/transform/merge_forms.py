@@ -31,7 +31,7 @@ from tvm.tir.op import arith as ops
 from tvm.tir.transform.nodes_used import FUNCTION, nodes_used
 
 _LONG: Final = 3000  # tokens of a form; shorter kernels are compiled before they are compared
-_MOST: Final = 3  # numbers that a kernel is told
+_MOST: Final = 5  # numbers that a kernel is told
 
 Sizes = tuple[int, ...]  # one of each kernel of a form
 
@@ -122,22 +122,26 @@ class _Calls(PyExprVisitor):
 
 
 def _alike(group: Sequence[_Kernel]) -> list[list[_Kernel]]:
-    """Parts of a group in which no kernel gets more than twice the memory that it wants.
+    """Parts of a group in which no kernel's rows lie more than twice as far apart.
 
-    Its rows lie further apart then, and with twice the distance the caches keep as many of them.
-    Nor are its tasks shorter than half of what it wants.
+    With twice the distance the caches keep as many of them. Nor are its tasks shorter than a third
+    of what it wants.
     """
     parts: list[list[int]] = []
     wanted = [kernel.form.rough() for kernel in group]
     for number in sorted(range(len(group)), key=wanted.__getitem__):
         for part in parts:
-            columns = zip(*[wanted[one] for one in (*part, number)])
-            if all(max(column) <= 2 * min(column) for column in columns):
+            distances, rounds = zip(*[wanted[one] for one in (*part, number)])
+            if _within(2, distances) and _within(3, rounds):
                 part.append(number)
                 break
         else:
             parts.append([number])
     return [[group[number] for number in sorted(part)] for part in parts]
+
+
+def _within(factor: int, rows: Sequence[Sequence[int]]) -> bool:
+    return all(max(column) <= factor * min(column) for column in zip(*rows))
 
 
 def _merged(group: Sequence[_Kernel]) -> tuple[PrimFunc, list[Sizes]] | None:

@@ -4,11 +4,12 @@
         B[c * 8 + i] = A[c * 8 + i]                       B[c * 8 + i] = A[c * 8 + i]
 
 Both have one form, with the sizes 30 and 60. A size is an integer that code may as well read from a
-register: the extent of a loop around others, the outermost of a parameter, a number in arithmetic.
-None are what decides how fast tiles go: whatever stands within innermost loops, vectors and what is
-unrolled, how far apart rows lie, divisors within loops, operands of intrinsics. (With the channels
-that a product sums up as a size, ResNet-18 would run for 4 % longer.) Sizes of a kernel's own
-memory are told apart, and how many rounds of a parallel loop are worth a task.
+register: the extent of a loop, the outermost of a parameter, a number in arithmetic.
+None are what decides how fast tiles go: extents of vectors and of what is unrolled, divisors within
+loops, operands of intrinsics; within innermost loops, all but factors, which say how far apart
+rows lie. Of panels of weights the number of rows is a size too, unless a window is in each: with
+the channels that convolutions 3x3 sum up as a size, ResNet-18 would run for 4 % longer. Sizes of a
+kernel's own memory are told apart, and how many rounds of a parallel loop are worth a task.
 """
 
 from __future__ import annotations
@@ -30,14 +31,18 @@ from tvm.tir.op import arith as ops
 
 GRAIN: Final = "parallel_grain"  # annotation of a loop: iterations that are worth a task
 _CHOICES: Final = ("tir.if_then_else", "tir.likely")
+_PLACES: Final = ("tir.address_of", "tir.prefetch")  # what else these take is of 32 bits
 _TILES: Final = (s.ForKind.VECTORIZED, s.ForKind.UNROLLED)
 _SAID: Final = "schedule_reason"  # for people
 _FIXED: Final = 0  # no integer here is a size
 _TOP: Final = 1  # outside of loops
 _LOOP: Final = 2
 _OUTER: Final = 3  # of extents: the outermost that is a number above one
-_OWN: Final = 4  # memory of the kernel: how much there is of it
+_OWN: Final = 4  # memory of the kernel
 _WORTH: Final = 5  # of a task: how many rounds
+_INNER: Final = 6  # within innermost loops: no integer but factors
+_AMOUNT: Final = 7  # of memory of the kernel: how many rows it has
+_APART: Final = 8  # of memory of the kernel: what says how far apart its rows lie
 
 Token = object
 Part = tuple[str, Any, int]  # a field, its value, and what its integers are
@@ -47,17 +52,20 @@ class KernelForm(NamedTuple):
     """The form of a kernel, equal for kernels of one form, and its sizes in their order.
 
     `memory` has the numbers of those that say how much memory the kernel has: more does no harm.
-    `rounds` has those that say how many rounds of a loop are worth a task: half as many are, too.
+    `apart` has those of them that are no outermost extents, so that rows lie further apart.
+    `rounds` has those that say how many rounds of a loop are worth a task: fewer are, too.
     """
 
     tokens: tuple[Token, ...]
     sizes: tuple[int, ...]
     memory: frozenset[int] = frozenset()
+    apart: frozenset[int] = frozenset()
     rounds: frozenset[int] = frozenset()
 
-    def rough(self) -> tuple[int, ...]:
-        """The sizes that need not be quite those of the kernel."""
-        return tuple([self.sizes[number] for number in sorted(self.memory | self.rounds)])
+    def rough(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The sizes that need not be quite those of the kernel: distances, and rounds of tasks."""
+        distances = tuple([self.sizes[number] for number in sorted(self.apart)])
+        return distances, tuple([self.sizes[number] for number in sorted(self.rounds)])
 
 
 def kernel_form(func: PrimFunc) -> KernelForm | None:
@@ -65,6 +73,7 @@ def kernel_form(func: PrimFunc) -> KernelForm | None:
     tokens: list[Token] = []
     sizes: list[int] = []
     memory: set[int] = set()
+    apart: set[int] = set()
     rounds: set[int] = set()
     # variables and buffers, by the order in which they come; a loop's variable is a new one even
     # where another loop has the same
@@ -75,9 +84,11 @@ def kernel_form(func: PrimFunc) -> KernelForm | None:
         item, place = stack.pop()
         kind = item.__class__
         if kind is e.IntImm:
-            if place and item.dtype is e.INT64:
-                if place == _OWN:
+            if place and place != _INNER and item.dtype is e.INT64:
+                if place >= _AMOUNT:
                     memory.add(len(sizes))
+                if place == _APART:
+                    apart.add(len(sizes))
                 tokens.append("size")
                 sizes.append(item.value)
             else:
@@ -113,7 +124,8 @@ def kernel_form(func: PrimFunc) -> KernelForm | None:
             sizes.append(item)
         else:
             tokens += (kind, repr(item) if kind is float else item)
-    return KernelForm(tuple(tokens), tuple(sizes), frozenset(memory), frozenset(rounds))
+    groups = [frozenset(numbers) for numbers in (memory, apart, rounds)]
+    return KernelForm(tuple(tokens), tuple(sizes), *groups)
 
 
 class WithSizes:
@@ -128,7 +140,7 @@ class WithSizes:
         """The node, or other value of a field, with its sizes replaced."""
         kind = item.__class__
         if kind is e.IntImm:
-            if not (place and item.dtype is e.INT64):
+            if not (place and place != _INNER and item.dtype is e.INT64):
                 return item
             self._count += 1
             return self._values.get(self._count - 1, item)
@@ -164,10 +176,14 @@ class WithSizes:
 
 
 def _places_in(items: Sequence[Any], place: int) -> list[int]:
+    if place == _APART:
+        return [_AMOUNT, *[_APART] * (len(items) - 1)][: len(items)]
     if place != _OUTER:
         return [place] * len(items)
     numbers = [n for n, item in enumerate(items) if ops.literal(item) not in (None, 1)]
     outermost = numbers[:1] if numbers[:1] != [len(items) - 1] or len(items) == 1 else []
+    if len(numbers) == 3 and numbers[2] == len(items) - 1 and numbers[1] == numbers[0] + 1:
+        outermost = numbers[:2]  # panels, and their rows
     return [_TOP if number in outermost else _FIXED for number in range(len(items))]
 
 
@@ -191,13 +207,15 @@ def parts_of(node: Node, place: int) -> list[Part]:
 
 def _of_buffer(buffer: Buffer, place: int) -> dict[str, int]:
     if place == _OWN:
-        return {"shape": _OWN, "": _FIXED}
+        return {"shape": _APART, "": _FIXED}
     return {"shape": _OUTER, "": _FIXED}
 
 
 def _of_loop(loop: s.For, place: int) -> dict[str, int]:
-    if loop.kind in _TILES or loop.thread_binding is not None or _is_innermost(loop):
-        return {"": _FIXED}
+    if loop.kind in _TILES or loop.thread_binding is not None:
+        return {"body": _INNER, "": _FIXED}
+    if _is_innermost(loop):
+        return {"extent": _TOP, "body": _INNER, "": _FIXED}
     return {"min": _TOP, "extent": _TOP, "body": _LOOP, "": _FIXED}  # ends are computed once
 
 
@@ -207,7 +225,11 @@ def _is_innermost(loop: s.For) -> bool:
 
 
 def _of_call(call: e.Call, place: int) -> dict[str, int]:
-    return {"args": place if e.op_name(call) in _CHOICES else _FIXED, "": _FIXED}
+    return {"args": place if e.op_name(call) in _CHOICES + _PLACES else _FIXED, "": _FIXED}
+
+
+def _of_product(expr: e.Mul, place: int) -> dict[str, int]:
+    return {"b": _LOOP if place == _INNER else place, "": place}
 
 
 def _of_division(expr: e.BinaryOpExpr, place: int) -> dict[str, int]:
@@ -226,6 +248,7 @@ _RULES: Final[dict[type, Callable[[Any, int], dict[str, int]]]] = {
     s.AllocateConst: lambda stmt, place: {"body": place, "": _FIXED},
     s.AttrStmt: lambda stmt, place: {"body": place, "": _FIXED},
     e.Call: _of_call,
+    e.Mul: _of_product,
     **{kind: _of_division for kind in (e.FloorDiv, e.FloorMod, e.Div, e.Mod)},
     **{kind: lambda expr, place: {"": _FIXED} for kind in (e.Ramp, e.Broadcast, e.Shuffle)},
 }  # fmt: skip

@@ -16,7 +16,7 @@ from tvm.support.dtype import DataType
 from tvm.support.registry import Registry
 from tvm.tir import expr as e
 from tvm.tir import scalar
-from tvm.tir.expr import BOOL, INT32, FloatImm, IntImm, as_expr, make_const
+from tvm.tir.expr import BOOL, INT32, INT64, FloatImm, IntImm, as_expr, make_const
 from tvm.tir.expr import div_ambiguity_error as div_ambiguity_error
 from tvm.tir.lazy_equal import EqualOp, NotEqualOp
 
@@ -126,6 +126,8 @@ def match_types(lhs: Operand, rhs: Operand, span: Span | None = None) -> tuple[P
     A scalar is repeated for a vector; integers are widened; an integer beside a float becomes a
     float; of two floats the wider wins; int beside uint of one width becomes uint.
     """
+    if type(rhs) is int and isinstance(lhs, PrimExpr) and lhs.dtype is INT64:
+        return lhs, IntImm(INT64, rhs)  # most numbers meet indices
     a, b = as_expr(lhs), as_expr(rhs)
     if a.dtype is b.dtype:
         return a, b

@@ -21,7 +21,7 @@ from tvm.tir.analysis.buffer_facts import variables_of_buffers
 from tvm.tir.buffer import Buffer
 from tvm.tir.effects import has_effect, reads_memory
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import uses_var, walk
+from tvm.tir.functor import distinct, uses_var, walk
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator, as_fact
@@ -66,7 +66,7 @@ class _Remover(AnalyzedMutator):
         self._uses: set[e.Var] = set()
         self._rebound: set[e.Var] = set()
         bound: set[e.Var] = set()
-        for node in walk(func.body):
+        for node in distinct(func.body):
             if isinstance(node, e.Var):
                 self._uses.add(node)
             elif isinstance(node, s.LetStmt):

@@ -13,7 +13,7 @@ from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir.effects import is_stateful_call
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, expr_children
+from tvm.tir.functor import StmtExprMutator, distinct, expr_children
 from tvm.tir.op import arith as ops
 
 from .nodes_used import nodes_used
@@ -25,15 +25,21 @@ def RewriteUnsafeSelect(func: PrimFunc, mod: IRModule, ctx: PassContext) -> Prim
     """Both sides of every Select can be evaluated."""
     if "Select" not in nodes_used(func.body):
         return func
+    if not any([_is_unsafe_choice(node) for node in distinct(func.body)]):
+        return func
     return func.with_body(_SelectRewriter().visit_stmt(func.body))
+
+
+def _is_unsafe_choice(node: object) -> bool:
+    if not isinstance(node, e.Select) or node.condition.dtype.is_vector:
+        return False
+    return not (_is_safe(node.true_value) and _is_safe(node.false_value))
 
 
 class _SelectRewriter(StmtExprMutator):
     def visit_select_(self, op: e.Select) -> PrimExpr:
         select = super().visit_select_(op)
-        if not isinstance(select, e.Select) or select.condition.dtype.is_vector:
-            return select
-        if _is_safe(select.true_value) and _is_safe(select.false_value):
+        if not isinstance(select, e.Select) or not _is_unsafe_choice(select):
             return select
         args = (select.condition, select.true_value, select.false_value)
         return e.Call(select.dtype, "tir.if_then_else", args, select.span)

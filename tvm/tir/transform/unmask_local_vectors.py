@@ -23,7 +23,7 @@ from tvm.tir import stmt as s
 from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, walk
+from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, distinct, walk
 
 from .nodes_used import MASK, nodes_used
 from .pass_form import tir_pass
@@ -36,7 +36,7 @@ def UnmaskLocalVectors(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimF
         return func
     masked = {
         node.buffer.data
-        for node in walk(func.body)
+        for node in distinct(func.body)
         if isinstance(node, (e.BufferLoad, s.BufferStore)) and node.predicate is not None
     }
     masked = {data for data in masked if _is_local(data)}
@@ -44,7 +44,8 @@ def UnmaskLocalVectors(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimF
         return func
     uses = _Uses(masked)
     uses.visit_stmt(func.body)
-    return func.with_body(_Unmasker(uses.movable()).visit_stmt(func.body))
+    movable = uses.movable()
+    return func.with_body(_Unmasker(movable).visit_stmt(func.body)) if movable else func
 
 
 def _is_local(data: e.Var) -> bool:
