@@ -99,10 +99,9 @@ class IntImm(ConstExpr):
 
 
 def _fits(value: int, dtype: DataType) -> bool:
-    if dtype is INT64:
-        return -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF
-    if dtype is INT32:
-        return -0x80000000 <= value <= 0x7FFFFFFF
+    if dtype is INT64 or dtype is INT32:
+        limit = 0x8000000000000000 if dtype is INT64 else 0x80000000
+        return -limit <= value < limit
     if dtype is BOOL:
         return value == 0 or value == 1
     if not dtype.is_scalar:
