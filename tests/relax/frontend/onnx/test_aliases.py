@@ -83,6 +83,7 @@ def test_small_things() -> None:
     run("CDist", [floats(3, 4), floats(5, 4)], metric="sqeuclidean")
     run("NGramRepeatBlock", [np.array([[1, 2, 3, 1, 2], [4] * 5]), floats(2, 7)], ngram_size=3)
     run("NGramRepeatBlock", [np.array([[1, 2], [4, 4]]), floats(2, 7)], ngram_size=3)  # none yet
+    run("MemcpyFromHost", [floats(2, 3)], domain="")
     run("Inverse", [floats(2, 4, 4) + 2 * np.eye(4, dtype="float32")[::-1]])
 
 

@@ -270,6 +270,15 @@ def test_nodes_in_any_order() -> None:
     run(nodes, ["m"], [(3,), (5,)])
 
 
+def test_nodes_whose_inputs_need_one_another_in_any_order() -> None:
+    nodes = [
+        node("Mul", ["a", "b"], ["y"]), node("Sigmoid", ["a"], ["b"]),
+        node("Add", ["c", "d"], ["a"]), node("Neg", ["c"], ["d"]), node("Exp", ["x"], ["c"]),
+    ]  # fmt: skip
+    run(nodes, ["m"], [(3,), (5,)])
+    run(nodes[::-1], ["m"], [(3,), (5,)])
+
+
 def test_branches_of_different_ranks() -> None:
     """As exporters write a squeeze of an extent that may be 1; all that comes behind forks."""
     squeezed = helper.make_graph([node("Squeeze", ["x", "first"], ["s"])], "one", [], [

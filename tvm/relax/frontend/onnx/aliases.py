@@ -37,9 +37,11 @@ for _name, _own, _opset in (
     ("Range", "Range", 11), ("Pad", "Pad", 13), ("QuantizeLinear", "QuantizeLinear", 13),
     ("DequantizeLinear", "DequantizeLinear", 13), ("MatMulInteger16", "MatMulInteger", 10),
     ("TransposeMatMul", _DOMAIN + "FusedMatMul", 1),
+    ("SparseToDenseMatMul", _DOMAIN + "FusedMatMul", 1),  # what is sparse is written out
 ):  # fmt: skip
     convert(_DOMAIN + _name)(standard(_own, _opset))
 convert("DynamicSlice")(standard("Slice", 10))
+convert("MemcpyFromHost", "MemcpyToHost")(standard("Identity", 13))
 
 
 def _number(node: Node, value: float) -> Constant:

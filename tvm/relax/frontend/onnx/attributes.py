@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tvm.error import OpAttributeInvalid, message
+
+MAX_WRITTEN_OUT = 2**32  # elements of a sparse tensor
 
 
 def node_attributes(node: Any) -> dict[str, Any]:
@@ -21,10 +24,53 @@ def node_attributes(node: Any) -> dict[str, Any]:
             value = value.decode("utf-8", "replace")
         elif isinstance(value, onnx.TensorProto):
             value = tensor_array(value)
+        elif isinstance(value, onnx.SparseTensorProto):
+            value = sparse_array(value)
         elif isinstance(value, (list, tuple)) and value and isinstance(value[0], bytes):
             value = [item.decode("utf-8", "replace") for item in value]
         attrs[attr.name] = value
     return attrs
+
+
+def weights_of(graph: Any) -> list[Any]:
+    """The tensors that a graph holds; those that name only what is not 0, written out."""
+    import onnx.numpy_helper
+
+    written = [
+        onnx.numpy_helper.from_array(sparse_array(tensor), tensor.values.name)
+        for tensor in graph.sparse_initializer
+    ]
+    return [*graph.initializer, *written]
+
+
+def weight_extents(graph: Any) -> dict[str, list[int]]:
+    """The extents of the tensors that a graph holds, by their names."""
+    sparse = {tensor.values.name: list(tensor.dims) for tensor in graph.sparse_initializer}
+    return {tensor.name: list(tensor.dims) for tensor in graph.initializer} | sparse
+
+
+def sparse_array(tensor: Any) -> NDArray[Any]:
+    """The values of a sparse tensor proto, written out: 0 where it names none.
+
+    Places are numbers in the order of the elements, or have a row of indices each.
+    """
+    name, dims = tensor.values.name, [int(extent) for extent in tensor.dims]
+    values, places = tensor_array(tensor.values), tensor_array(tensor.indices)
+    legal = f"extents of at most {MAX_WRITTEN_OUT:,} elements, and a place in them for each value"
+    found = f"extents {dims}, {values.size} values, places of the shape {places.shape}"
+    refusal = message(f"ONNX sparse tensor {name!r}", found=found, legal=legal)
+    if min(dims, default=0) < 0 or math.prod(dims) > MAX_WRITTEN_OUT:
+        raise OpAttributeInvalid(refusal)
+    array = np.zeros(math.prod(dims), values.dtype)
+    try:
+        if places.ndim == 2:
+            places = np.ravel_multi_index(tuple(places.T), dims)
+        if values.shape != places.shape or places.min(initial=0) < 0:
+            raise ValueError(found)
+        array[places] = values
+    except (ValueError, TypeError, IndexError) as err:
+        raise OpAttributeInvalid(refusal) from err
+    return array.reshape(dims)
 
 
 def tensor_array(tensor: Any) -> NDArray[Any]:

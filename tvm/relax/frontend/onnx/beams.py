@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .generation import Nodes, Search, goes_on, sizes
+from .generation import Search, goes_on
 from .registry import Result
+from .written import Nodes, sizes
 
 INPUTS = (
     "input_ids", "max_length", "min_length", "num_beams", "num_return_sequences", "length_penalty",

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from .beams import INPUTS, Beams
-from .generation import Nodes, run_graph, sizes
 from .node import Node
 from .registry import Result, convert
+from .written import Nodes, run_graph, sizes
 
 _T5 = 1
 _MASK, _HIDDEN = "encoder_attention_mask", "encoder_hidden_states"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
@@ -26,7 +27,7 @@ from tvm.support.suggest import did_you_mean
 from tvm.tir.expr import Not
 
 from .agreement import reconcile
-from .attributes import node_attributes, tensor_array
+from .attributes import node_attributes, tensor_array, weight_extents, weights_of
 from .bodies import body_of, bound_attributes, with_defaults
 from .evaluated import evaluate_node
 from .node import Node
@@ -381,24 +382,23 @@ def _in_order(nodes: Sequence[Any]) -> list[tuple[int, Any]]:
     needs = [{maker[name] for name in _reads(node) if name in maker} for node in nodes]
     if all(max(need, default=-1) < i for i, need in enumerate(needs)):
         return list(enumerate(nodes))
-    done: set[int] = set()
-    order: list[int] = []
-    for start in range(len(nodes)):
-        todo = [start]
-        while todo:
-            i = todo[-1]
-            missing = sorted(needs[i] - done - set(todo))
-            if i in done or not missing:
-                todo.pop()
-                if i not in done:
-                    done.add(i)
-                    order.append(i)
-            else:
-                todo += missing[::-1]
-    place = {number: at for at, number in enumerate(order)}
-    if any(place[need] >= place[i] for i in order for need in needs[i]):
+    readers: list[list[int]] = [[] for _ in nodes]
+    for i, need in enumerate(needs):
+        for made in need:
+            readers[made].append(i)
+    missing = [len(need) for need in needs]
+    ready = [i for i, count in enumerate(missing) if not count]  # sorted: a heap
+    order: list[tuple[int, Any]] = []
+    while ready:
+        first = heapq.heappop(ready)
+        order.append((first, nodes[first]))
+        for reader in readers[first]:
+            missing[reader] -= 1
+            if not missing[reader]:
+                heapq.heappush(ready, reader)
+    if len(order) < len(nodes):
         return list(enumerate(nodes))  # a circle: what it reads is missed where it is read
-    return [(i, nodes[i]) for i in order]
+    return order
 
 
 def names_read(nodes: Iterable[Any], outputs: Iterable[str]) -> set[str]:
@@ -496,7 +496,7 @@ class Subgraph:
     def _opened(self, values: Sequence[Ref], outer: Scope) -> Scope:
         """The scope that the nodes of the graph see."""
         scope = Scope(outer.opsets, outer, names_read(self._graph.node, self.outputs))
-        for tensor in self._graph.initializer:
+        for tensor in weights_of(self._graph):
             add_weight(scope, tensor)
         for name, value in zip(self.inputs, values):
             scope.bind(name, value)
@@ -546,7 +546,7 @@ def inner_graphs(node: Any) -> list[Any]:
 
 
 def _free_names(graph: Any, around: set[str]) -> list[str]:
-    made = {value.name for value in graph.input} | {t.name for t in graph.initializer} | around
+    made = {value.name for value in graph.input} | set(weight_extents(graph)) | around
     free: list[str] = []
     for node in graph.node:
         free += [name for name in node.input if name and name not in made]

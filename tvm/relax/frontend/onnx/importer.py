@@ -23,7 +23,7 @@ from tvm.support.recursion import nested_programs
 from tvm.support.suggest import did_you_mean
 from tvm.tir.expr import IntImm
 
-from .attributes import dtype_name, tensor_array
+from .attributes import dtype_name, tensor_array, weight_extents, weights_of
 from .calls import check_calls
 from .checks import check_names, check_operators, has_branches
 from .dimensions import UNKNOWN, Dimensions, declared, identifier, merged
@@ -111,6 +111,8 @@ def _tensor_type(value: Any) -> tuple[Any, bool, bool]:
     is_sequence = kind.WhichOneof("value") == "sequence_type"
     kind = kind.sequence_type.elem_type if is_sequence else kind
     found = kind.WhichOneof("value") or "tensor_type"
+    if found == "sparse_tensor_type":  # the caller writes it out
+        return kind.sparse_tensor_type, is_sequence, optional
     if found != "tensor_type":
         raise OpConversionError(
             message(
@@ -148,8 +150,8 @@ class _Importer:
     def run(self, graph: Any, sanitize: bool) -> IRModule:
         read = names_read(graph.node, [value.name for value in graph.output])
         self._scope = Scope(self._opsets, read=read)
-        initializers = {tensor.name: tensor for tensor in graph.initializer}
-        inputs = [value for value in graph.input if value.name not in initializers]
+        weights = weight_extents(graph)
+        inputs = [value for value in graph.input if value.name not in weights]
         self._check_shape_names([value.name for value in inputs])
         names = NameTable()
         shapes = [self._shape_of(graph, value) for value in inputs]
@@ -157,7 +159,7 @@ class _Importer:
         params = [
             self._input(value, shape, dims, names, sanitize) for value, shape in zip(inputs, shapes)
         ]
-        for tensor in graph.initializer:
+        for tensor in weights_of(graph):
             self._initializer(tensor, names, sanitize)
         known = [shape for shape in shapes if shape is not None]
         open_sizes = len(known) < len(shapes) or not all(
@@ -238,7 +240,7 @@ class _Importer:
         """The extents of an input; None for one of unknown rank that nothing reads."""
         if _is_map(value):
             return None
-        name, tensor = value.name, _tensor_type(value)[0]
+        name, (tensor, is_sequence, optional) = value.name, _tensor_type(value)
         found = merged(name, declared(name, tensor), self._shapes.get(name))
         if found is not None:
             if UNKNOWN in found:
@@ -248,7 +250,7 @@ class _Importer:
                     stacklevel=4,
                 )
             return found
-        if tensor is not value.type.tensor_type:
+        if is_sequence or optional:
             return None
         rank = infer_rank(graph, name)
         return None if rank is None else [f"{name}_{axis}" for axis in range(rank)]

@@ -1,9 +1,10 @@
-"""Forests (ai.onnx.ml): one kernel finds the leaf of each row in each tree."""
+"""Forests (ai.onnx.ml): one kernel finds each row's leaf in each tree, and adds what it says."""
 
 from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BR
 _LEAF = _MODES.index("LEAF")
 _MEMBER = _MODES.index("BRANCH_MEMBER")
 _CHAINS = 8  # trees that are descended at once, at most
+_ROWS = 64  # that go down the same trees one after the other
+_START = {"SUM": 0.0, "AVERAGE": 0.0, "MIN": np.inf, "MAX": -np.inf}
 
 
 @dataclass
@@ -41,14 +44,25 @@ class _Forest:
     weights: Any  # (nodes, targets)
     given: Any  # (nodes, targets): where a leaf has a weight
 
-    def groups(self) -> tuple[Any, Any]:
-        """Trees of like depths together, and how many steps lead to the last leaf of each group.
+    def filled(self) -> _Forest:
+        """With trees of one leaf that says nothing behind the others, to make whole groups."""
+        missing = -len(self.roots) % min(_CHAINS, len(self.roots))
+        leaf = len(self.modes)
 
-        The last tree fills its group up.
-        """
+        def longer(column: Any, last: Any) -> Any:
+            return np.concatenate([column, np.full((1, *column.shape[1:]), last, column.dtype)])
+
+        return _Forest(
+            longer(self.modes, _LEAF), longer(self.features, 0), longer(self.splits, 0),
+            longer(self.true, leaf), longer(self.false, leaf), longer(self.missing_true, False),
+            longer(self.members, np.nan), np.append(self.roots, np.full(missing, leaf)),
+            longer(self.weights, 0), longer(self.given, False),
+        )  # fmt: skip
+
+    def groups(self) -> tuple[Any, Any]:
+        """Trees of like depths together, and how many steps lead to the last leaf of each group."""
         depths = self._depths()
         order, chains = np.argsort(depths, kind="stable"), min(_CHAINS, len(depths))
-        order = np.append(order, np.repeat(order[-1:], -len(order) % chains))
         return order.astype(np.int64), depths[order].reshape(-1, chains).max(1)
 
     def _depths(self) -> Any:
@@ -67,62 +81,115 @@ class _Forest:
         return depths
 
 
-def _leaves(node: Node, forest: _Forest, x: RelaxExpr) -> RelaxExpr:
-    """(rows, features) -> (rows, trees): the leaf that each tree ends in."""
+def _reduced(node: Node, forest: _Forest, x: RelaxExpr, how: str) -> RelaxExpr:
+    """(rows, features) -> (rows, targets): the weights of the leaves that the trees end in."""
     dtype = str(x.struct_info.dtype)  # type: ignore[attr-defined]
     present = [int(m) for m in np.unique(forest.modes) if m != _LEAF] or [0]
     order, depths = forest.groups()
     # what a step needs of a node lies together, in one line of the cache
     bits = np.dtype(f"int{8 * np.dtype(dtype).itemsize}")
-    steps = np.stack([forest.features, forest.true, forest.false], 1).astype(bits)
+    missing = bool(forest.missing_true.any())
+    features = forest.features * 2 + forest.missing_true if missing else forest.features
+    steps = np.stack([features, forest.true, forest.false], 1).astype(bits)
     steps = np.concatenate([steps, forest.splits.astype(dtype).view(bits)[:, None]], 1)
-    tables = {"steps": steps, "order": order, "roots": forest.roots[order], "depths": depths}
+    tables = {"steps": steps, "roots": forest.roots[order], "depths": depths}
     if len(present) > 1:
         tables["modes"] = forest.modes
     if _MEMBER in present:
         tables["members"] = forest.members.astype(dtype)
-    if forest.missing_true.any():
-        tables["missing"] = forest.missing_true.astype("int8")
+    weights = forest.weights
+    if how in ("MIN", "MAX"):  # a leaf without a weight has no say
+        weights = np.where(forest.given, weights, _START[how]).astype(weights.dtype)
+    tables["weights"] = weights
+    if weights.shape[1] > 1 and forest.given.sum(1).max(initial=0) <= 1:
+        # each leaf speaks of one target
+        tables["targets"] = target = forest.given.argmax(1)
+        tables["weights"] = np.take_along_axis(weights, target[:, None], 1)
+    kernel = _Descent(present, missing, how, weights.shape[1])
 
     def compute(*tensors: te.Tensor) -> Any:
-        shape = (tensors[0].shape[0], len(forest.roots))
+        shape = (tensors[0].shape[0], weights.shape[1])
 
         def body(ins: Any, outs: Any) -> Any:
-            return _descent(ins[0], dict(zip(tables, ins[1:])), outs[0], present)
+            return kernel(ins[0], dict(zip(tables, ins[1:])), outs[0])
 
-        return te.extern(shape, list(tensors), body, name="leaves", dtype="int64")
+        return te.extern(shape, list(tensors), body, name="scores", dtype=str(weights.dtype))
 
     constants = [Constant(table) for table in tables.values()]
-    return node.bb.emit_te(compute, x, *constants, primfunc_name_hint="leaves")
+    return node.bb.emit_te(compute, x, *constants, primfunc_name_hint="scores")
 
 
-def _descent(rows: Any, tables: dict[str, Any], out: Any, present: list[int]) -> Any:
+@dataclass(frozen=True)
+class _Descent:
     """Each row down each tree, several trees at once: places that move from node to node.
 
-    A step waits for what the one before has found; the steps of other trees fill that time.
+    A step waits for what the one before has found; the steps of other trees fill that time. The
+    nodes of these trees stay in the nearest cache while a block of rows goes down them. With
+    `missing`, a node's feature is followed by a bit that tells where what is missing goes.
     """
-    ib = ir_builder.create()
-    x, leaves = ib.buffer_ptr(rows), ib.buffer_ptr(out)
-    table = {name: ib.buffer_ptr(buffer) for name, buffer in tables.items()}
-    steps, depths = table["steps"], table["depths"]
-    chains = int(tables["order"].shape[0]) // int(tables["depths"].shape[0])
-    with (
-        ib.for_range(0, out.shape[0], "row", dtype="int64") as row,
-        ib.for_range(0, tables["depths"].shape[0], "group", dtype="int64") as group,
-    ):
-        places = ib.allocate("int64", (chains,), name="places", scope="local")
-        for chain in range(chains):
-            places[chain] = table["roots"][group * chains + chain]
-        with ib.for_range(0, depths[group], "level", dtype="int64"):
-            for chain in range(chains):
-                here = places[chain]
-                value = x[row, steps[here, 0].astype("int64")]
-                split = tir.reinterpret(rows.dtype, steps[here, 3])
-                taken = _taken(table, tables, present, here, value, split)
-                places[chain] = tir.Select(taken, steps[here, 1], steps[here, 2]).astype("int64")
-        for chain in range(chains):
-            leaves[row, table["order"][group * chains + chain]] = places[chain]
-    return ib.get()
+
+    present: list[int]
+    missing: bool
+    how: str
+    targets: int
+
+    def __call__(self, rows: Any, tables: dict[str, Any], out: Any) -> Any:
+        ib = ir_builder.create()
+        table = {name: ib.buffer_ptr(buffer) for name, buffer in tables.items()}
+        x, scores = ib.buffer_ptr(rows), ib.buffer_ptr(out)
+        groups, count = tables["depths"].shape[0], out.shape[0]
+        chains = int(tables["roots"].shape[0]) // int(groups)
+        start = tir.const(_START[self.how], out.dtype)
+        with ib.for_range(0, tir.indexdiv(count + (_ROWS - 1), _ROWS), "block",
+                          dtype="int64") as block:  # fmt: skip
+            inside = tir.min(_ROWS, count - block * _ROWS)
+            with (
+                ib.for_range(0, inside, "first", dtype="int64") as row,
+                ib.for_range(0, self.targets, "target", dtype="int64") as target,
+            ):
+                scores[block * _ROWS + row, target] = start
+            with (
+                ib.for_range(0, groups, "group", dtype="int64") as group,
+                ib.for_range(0, inside, "row", dtype="int64") as number,
+            ):
+                row = block * _ROWS + number
+                places = ib.allocate("int64", (chains,), name="places", scope="local")
+                for chain in range(chains):
+                    places[chain] = table["roots"][group * chains + chain]
+                with ib.for_range(0, table["depths"][group], "level", dtype="int64"):
+                    for chain in range(chains):
+                        places[chain] = self._next(x, row, table, tables, places[chain])
+                for chain in range(chains):
+                    self._add(ib, scores, row, table, places[chain])
+        return ib.get()
+
+    def _next(
+        self, x: Any, row: Any, table: dict[str, Any], tables: dict[str, Any], here: Any
+    ) -> Any:
+        """Where a row goes from a node."""
+        steps = table["steps"]
+        feature = steps[here, 0]
+        follows = tir.bitwise_and(feature, tir.const(1, feature.dtype))
+        if self.missing:
+            feature = tir.shift_right(feature, tir.const(1, feature.dtype))
+        value = x[row, feature.astype("int64")]
+        split = tir.reinterpret(str(value.dtype), steps[here, 3])
+        taken = _taken(table, tables, self.present, here, value, split)
+        if self.missing:  # bits, and no branches: which way a row goes is not foreseen
+            absent = tir.bitwise_and(tir.isnan(value), follows != tir.const(0, follows.dtype))
+            taken = tir.bitwise_or(taken, absent)
+        return tir.Select(taken, steps[here, 1], steps[here, 2]).astype("int64")
+
+    def _add(self, ib: Any, scores: Any, row: Any, table: dict[str, Any], leaf: Any) -> None:
+        """What a leaf says, to the scores of its row."""
+        together = {"MIN": tir.min, "MAX": tir.max}.get(self.how, operator.add)
+        if "targets" in table:
+            target = table["targets"][leaf]
+            scores[row, target] = together(scores[row, target], table["weights"][leaf, 0])
+            return
+        with ib.for_range(0, self.targets, "target", dtype="int64") as target:
+            weight = table["weights"][leaf, target]
+            scores[row, target] = together(scores[row, target], weight)
 
 
 def _taken(
@@ -136,15 +203,12 @@ def _taken(
     for mode in present[1:]:
         other = _test(mode, value, split, members, here, width)
         taken = tir.Select(table["modes"][here] == tir.const(mode, "int64"), other, taken)
-    if "missing" not in table:
-        return taken
-    absent = tir.all(tir.isnan(value), table["missing"][here] != tir.const(0, "int8"))
-    return tir.any(taken, absent)
+    return taken
 
 
 def _test(mode: int, value: Any, split: Any, members: Any, here: Any, width: Any) -> Any:
     if mode == _MEMBER:
-        return tir.any(*(value == members[here, k] for k in range(int(width))))
+        return reduce(tir.bitwise_or, (value == members[here, k] for k in range(int(width))))
     tests = (
         operator.le, operator.lt, operator.ge, operator.gt, operator.eq, operator.ne,
     )  # fmt: skip
@@ -156,17 +220,7 @@ def _scores(node: Node, forest: _Forest, how: str, base: Any) -> RelaxExpr:
     x = as_float(node)
     if node.rank(0) == 1:
         x = node.bb.emit(op.expand_dims(x, [0]))
-    place = _leaves(node, forest, x)
-    weights = forest.weights
-    if how in ("MIN", "MAX"):  # a leaf without a weight has no say
-        weights = np.where(forest.given, weights, np.inf if how == "MIN" else -np.inf)
-    chosen = node.bb.emit(op.take(Constant(weights.astype(forest.weights.dtype)), place, 0))
-    if how == "MIN":
-        total = node.bb.emit(op.min(chosen, [1]))
-    elif how == "MAX":
-        total = node.bb.emit(op.max(chosen, [1]))
-    else:
-        total = node.bb.emit(op.sum(chosen, [1]))
+    total = _reduced(node, forest.filled(), x, how)
     if how in ("MIN", "MAX"):
         zero = Constant(np.zeros((), forest.weights.dtype))
         total = node.bb.emit(op.where(op.isfinite(total), total, zero))

@@ -19,6 +19,7 @@ from tvm.relax.expr import Constant
 from tvm.tir.expr import IntImm
 
 from .aliases import activated, standard
+from .attributes import weight_extents
 from .graph import inner_graphs
 from .moving import padded
 from .node import Node
@@ -38,7 +39,7 @@ def block_size(graph: Any) -> int:
     graphs, blocked = [graph], False
     while graphs:
         inside = graphs.pop()
-        extents |= {tensor.name: tensor.dims[0] for tensor in inside.initializer if tensor.dims}
+        extents |= {name: dims[0] for name, dims in weight_extents(inside).items() if dims}
         for node in inside.node:
             graphs += inner_graphs(node)
             blocked |= node.domain == _DOMAIN

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm.error import ShapeError, message
 
+from .attributes import weight_extents
 from .graph import inner_graphs
 
 # What a node that reads a value at a place tells of its rank; None: nothing.
@@ -52,11 +53,11 @@ def _declared_ranks(graph: Any) -> dict[str, int]:
         for value in values
         if value.type.HasField("tensor_type") and value.type.tensor_type.HasField("shape")
     }
-    return ranks | {tensor.name: len(tensor.dims) for tensor in graph.initializer}
+    return ranks | {name: len(extents) for name, extents in weight_extents(graph).items()}
 
 
 def _readings(graph: Any, known: Mapping[str, int]) -> Iterator[_Reading]:
-    sizes = {tensor.name: list(tensor.dims) for tensor in graph.initializer}
+    sizes = weight_extents(graph)
     stack = [graph]
     while stack:
         for node in stack.pop().node:
@@ -165,6 +166,7 @@ _HINTS: dict[str, Hint] = {
     **dict.fromkeys(("DepthToSpace", "SpaceToDepth", "GridSample", "LRN"), _always(4)),
     **dict.fromkeys(("RoiAlign", "MaxRoiPool"), _always(4, 2)),
     "STFT": _always(3),
+    "SparseToDenseMatMul": _always(2, 2),
     "Resize": _resized,
     "Upsample": _by_weight(1),
     "Tile": _by_weight(1),

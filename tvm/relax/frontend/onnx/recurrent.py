@@ -35,26 +35,43 @@ _HAVE_ALPHA = ("affine", "leakyrelu", "scaledtanh", "hardsigmoid")
 _HAVE_BETA = ("affine", "scaledtanh", "hardsigmoid")
 
 
+def activations_of(node: Node, defaults: Sequence[str], direction: int) -> dict[str, Any]:
+    """The attributes that tell the functions of one direction, as they are told for one.
+
+    Those that have a number take the next of its list.
+    """
+    count = len(defaults)
+    names = [str(name) for name in node.attr("activations", [])]
+    names = names or [*defaults] * (direction + 1)
+    found: dict[str, Any] = {"activations": names[direction * count : (direction + 1) * count]}
+    for attribute, having in (("activation_alpha", _HAVE_ALPHA), ("activation_beta", _HAVE_BETA)):
+        numbers = node.attr(attribute, [])
+        taken = [sum(name.lower() in having for name in names[: way * count])
+                 for way in (direction, direction + 1)]  # fmt: skip
+        if numbers[taken[0] : taken[1]]:
+            found[attribute] = numbers[taken[0] : taken[1]]
+    return found
+
+
 def _activations(
     node: Node, defaults: Sequence[str], direction: int, make: Callable[..., Any] | None = None
 ) -> list[Any]:
-    """The functions of one direction; those that have a number take the next of its list."""
+    """The functions of one direction."""
     make = make or _activation
-    count = len(defaults)
-    names = [str(name).lower() for name in node.attr("activations", [])]
-    names = names or [name.lower() for name in defaults] * (direction + 1)
-    alphas, betas = iter(node.attr("activation_alpha", [])), iter(node.attr("activation_beta", []))
-    made = [
+    told = activations_of(node, defaults, direction)
+    names = [name.lower() for name in told["activations"]]
+    alphas = iter(told.get("activation_alpha", []))
+    betas = iter(told.get("activation_beta", []))
+    return [
         make(
             node, name,
             next(alphas, None) if name in _HAVE_ALPHA else None,
             next(betas, None) if name in _HAVE_BETA else None,
             # as ONNX Runtime has it, the cell is not clipped where it is shown
-            None if count == 3 and i % 3 == 2 else node.attr("clip"),
+            None if len(defaults) == 3 and i == 2 else node.attr("clip"),
         )
         for i, name in enumerate(names)
     ]  # fmt: skip
-    return made[direction * count : (direction + 1) * count]
 
 
 def _activation(

@@ -22,10 +22,10 @@ class AsDefined(Exception):
 
 
 _FAMILIES = (
-    "aliases", "attention", "block_quantized", "causal", "control", "decoding",
+    "aliases", "attended_steps", "attention", "block_quantized", "causal", "control", "decoding",
     "delta_net", "elementwise", "encoded", "experts", "gates", "generation", "image", "linear",
     "maps", "masked_pool", "microsoft", "ml_models", "ml_tables", "ml_trees", "nchwc",
-    "ngram_hashes", "ngrams", "nn", "packed_blocks", "packed_hashes", "quantized",
+    "ngram_hashes", "ngrams", "nn", "packed_blocks", "packed_hashes", "packed_rows", "quantized",
     "quantized_microsoft", "random", "recurrent", "reduction", "region", "rotary", "selection",
     "sequence", "shape", "signal", "sparse_attention", "streams", "strings", "tensor",
     "token_paths", "training", "whisper", "words",

@@ -29,7 +29,7 @@ LONGEST = 10**9  # what exporters write for the end of any axis is at least this
 @convert("Constant")
 def constant(node: Node) -> Result:
     """Forms that are no shape arithmetic; the rest was read before."""
-    value = node.attr("value")
+    value = node.attr("value", node.attr("sparse_value"))
     if not isinstance(value, np.ndarray):
         raise node.invalid("value", type(value).__name__, "a tensor of numbers")
     return Constant(value)

@@ -14,9 +14,10 @@ from tvm.relax.extents import require_equal
 
 from .beams import INPUTS
 from .encoded import EncodedBeams
-from .generation import LOWEST, Nodes, sizes
+from .generation import LOWEST
 from .node import Node
 from .registry import Result, convert
+from .written import Nodes, sizes
 
 _INPUTS = (*INPUTS, "cross_qk_layer_head", "extra_decoding_ids", "temperature")
 _PROCESSOR, _TIMES = 11, 1  # the input that asks for rules of tokens, and its value for times
