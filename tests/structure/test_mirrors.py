@@ -344,6 +344,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/exec/compile.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/exec/library.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/exec/run.py": ("tests/end_to_end/test_cli.py", COMMANDS),
+    "tvm/relax/frontend/onnx/cache_buffers.py": (f"{_ONNX}/test_decoding.py", "its buffers"),
     "tvm/relax/frontend/onnx/written.py": (f"{_ONNX}/test_generation.py", "searches are written"),
     "tvm/relax/frontend/onnx/bodies.py": _CONTROL,
     "tvm/relax/frontend/onnx/evaluated.py": _IMPORTER,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from tests.relax.frontend.onnx.models import (
     Array,
@@ -52,6 +52,18 @@ def test_heads_of_three_tensors(mask: str | None) -> None:
     inputs = [floats(2, 3, 16), floats(2, 5, 16), floats(2, 5, 16), floats(48),
               None if mask is None else MASKS[mask], floats(1, 2, 3, 5)]  # fmt: skip
     run("MultiHeadAttention", inputs, None if mask == "lengths" else OPEN, num_heads=2)
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_scores_with_all_that_is_added(causal: int) -> None:
+    names = ("q", "k", "v", "", "mask", "added")
+    arrays = {name: floats(2, 5, 16) for name in "qkv"}
+    arrays |= {"mask": MASKS["marks"], "added": floats(1, 2, 5, 5)}
+    node = helper.make_node("MultiHeadAttention", names, ["y", "", "", "s"], num_heads=2,
+                            domain="com.microsoft", unidirectional=causal)  # fmt: skip
+    model = make_model([node], arrays, ["y", "s"])
+    model.graph.output[1].CopyFrom(helper.make_tensor_value_info("s", TensorProto.FLOAT, None))
+    check_sizes(model, [arrays], 1e-4)
 
 
 def test_values_of_another_size() -> None:

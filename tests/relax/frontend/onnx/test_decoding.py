@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 import tvm
 from tests.relax.frontend.onnx.models import check, make_model, run_compiled
-from tvm.error import OpAttributeInvalid
-from tvm.relax.frontend.onnx import from_onnx
 
 pytestmark = pytest.mark.cpu
 RNG = np.random.default_rng(0)
@@ -33,7 +31,10 @@ def model_of(arrays: dict[str, Any], outputs: int = 3, **attrs: Any) -> Any:
     node = helper.make_node("DecoderMaskedMultiHeadAttention", names, results,
                             domain="com.microsoft", num_heads=2, **attrs)  # fmt: skip
     given = {name: arrays[name] for name in names if name}
-    return make_model([node], given, results, shapes=shapes)
+    model = make_model([node], given, results, shapes=shapes)
+    for value in model.graph.output[3:]:  # whose type ONNX Runtime does not infer
+        value.CopyFrom(helper.make_tensor_value_info(value.name, TensorProto.FLOAT, None))
+    return model
 
 
 MASK = np.array([[1, 1, 1, 1], [0, 1, 1, 1]], "int32")
@@ -77,7 +78,36 @@ def test_keys_of_an_encoder() -> None:
     check(model_of(arrays, 1), arrays, rtol=1e-5)
 
 
-def test_refuses() -> None:
-    arrays = {name: floats(2, 1, 8) for name in "qkv"} | {"beams": np.array([2], "int32")}
-    with pytest.raises(OpAttributeInvalid, match="beam_width"):
-        from_onnx(model_of(arrays, 1))
+def test_which_text_of_a_prompt_a_key_is_of() -> None:
+    """Two prompts, three texts each."""
+    arrays = {name: floats(6, 1, 8) for name in "qkv"}
+    arrays |= {"past_k": floats(6, 2, 9, 4), "past_v": floats(6, 2, 9, 4)}
+    for so_far in (0, 4):
+        arrays |= {"so_far": np.array([so_far], "int32"), "beams": np.array([3], "int32")}
+        arrays["from"] = RNG.integers(0, 3, (2, 3, 9)).astype("int32")
+        model = model_of(arrays, 4, past_present_share_buffer=1, output_qk=1)
+        check(model, arrays, rtol=1e-5)
+
+
+@pytest.mark.parametrize("more", [{}, {"mask": MASK}, {"added": floats(1, 2, 1, 4)}])
+def test_scores(more: Any) -> None:
+    arrays = {name: floats(2, 1, 8) for name in "qkv"}
+    arrays |= {"past_k": floats(2, 2, 9, 4), "past_v": floats(2, 2, 9, 4)}
+    arrays |= {"so_far": np.array([3], "int32"), **more}
+    arrays = {name: arrays[name] for name in NAMES if name in arrays}
+    check(model_of(arrays, 4, past_present_share_buffer=1, output_qk=1), arrays, rtol=1e-5)
+
+
+@pytest.mark.parametrize("new", [1, 3])
+def test_buffers_of_attention(new: int) -> None:
+    arrays = {name: floats(6, new, 8) for name in "qkv"}
+    arrays |= {"past_k": floats(6, 2, 9, 4), "past_v": floats(6, 2, 9, 4)}
+    arrays["so_far"] = np.array([4], "int32")
+    if new == 1:
+        arrays["from"] = RNG.integers(0, 3, (2, 3, 9)).astype("int32")
+    names = ("q", "k", "v", "", "", "", "past_k", "past_v", "so_far", "from")
+    node = helper.make_node(
+        "MultiHeadAttention", [name if name in arrays else "" for name in names],
+        ["out", "keys", "values"], domain="com.microsoft", num_heads=2,
+    )  # fmt: skip
+    check(make_model([node], arrays, ["out", "keys", "values"]), arrays, rtol=1e-5)

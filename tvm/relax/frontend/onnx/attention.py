@@ -18,6 +18,7 @@ from tvm.relax.expr import Constant
 from tvm.relax.extents import agreeing, broadcast, extents_of, repeated
 from tvm.tir.expr import IntImm
 
+from .cache_buffers import in_buffers
 from .node import Node
 from .quantized import along_axis, centred
 from .registry import Result, convert
@@ -94,9 +95,21 @@ class Heads:
             out = op.nn.attention(self.query, key, value, bias, scale=scale, causal_mask=way)
         return op.reshape(self.bb.emit(out), [batch, queries, -1])
 
-    def scores(self, scale: float | None) -> RelaxExpr:
-        """Queries by keys, (batch, heads, queries, keys)."""
-        return self._scores(self._for_each_head(self.key, self.extents()[2]), scale)
+    def scores(
+        self, biases: Sequence[RelaxExpr], scale: float | None, *, causal: bool = False
+    ) -> RelaxExpr:
+        """Queries by keys with all that is added, (batch, heads, queries, keys).
+
+        What a query does not see because it comes later is the least number there is.
+        """
+        _, queries, heads, keys = self.extents()
+        if causal:
+            least = float(np.finfo(self.dtype).min)
+            biases = [*biases, self.mask(lambda b, i, j: j <= i + keys - queries, [], least)]
+        total = self._scores(self._for_each_head(self.key, heads), scale)
+        for one in biases:
+            total = op.add(*broadcast(self.bb, [self.bb.emit(total), one]))
+        return total
 
     def _scores(self, key: RelaxExpr, scale: float | None) -> RelaxExpr:
         size = extents_of(self.query)[3]  # type: ignore[index]
@@ -237,22 +250,23 @@ def _lengths(node: Node, at: int, batch: PrimExpr) -> Callable[..., PrimExpr]:
 def multi_head_attention(node: Node) -> Result:
     """Of three tensors, or packed ones; the caches that come out are those that go on."""
     heads, bb = int(node.required("num_heads")), node.bb
-    if node.has(8) or node.has(9):
-        raise node.invalid("past_sequence_length, cache_indirection", "given", "left out")
     parts = three_parts(node, heads)
     if node.has(3):
         parts = with_bias(node, parts, node[3], heads)
-    attended = Heads(node, *parts)
-    if node.has(6):
+    attended, present = Heads(node, *parts), None
+    if node.has(6) and node.has(8):
+        present = in_buffers(node, attended, 6, 8, 9)
+    elif node.has(6):
         attended.behind(node[6], node[7])
     biases = counted(node, attended, 4)
     if node.has(5):
         biases.append(node[5])
     causal = bool(node.attr("unidirectional", 0))
     out = attended.attend(biases, scale=scale_of(node), causal=causal)
-    results = [out, *(attended.present() if node.wants(1) or node.wants(2) else [out, out])]
+    results = [out, *(present or (attended.present() if node.wants(1) or node.wants(2)
+                                  else [out, out]))]  # fmt: skip
     if node.wants(3):
-        results.append(attended.scores(scale_of(node)))
+        results.append(attended.scores(biases, scale_of(node), causal=causal))
     return [bb.emit(result) for result in results]
 
 
