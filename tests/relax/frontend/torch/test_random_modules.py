@@ -10,6 +10,7 @@ import pytest
 import tvm
 from tests.end_to_end.cpus import CPUS, PLAIN
 from tvm import relax
+from tvm.error import ShapeError
 from tvm.relax.frontend.torch import from_exported_program
 
 from .random_modules import Grower
@@ -74,7 +75,12 @@ def check(seed: int) -> int:
             if not takes(program, given):
                 continue
             count += 1
-            for found, wanted in zip(machine["main"](*[x.numpy() for x in given]), module(*given)):
+            try:
+                results = machine["main"](*[x.numpy() for x in given])
+            except ShapeError:  # torch traced what it squeezes for other extents than 1
+                assert sizes[0] == 1
+                continue
+            for found, wanted in zip(results, module(*given), strict=True):
                 assert_near(found.numpy(), wanted.numpy())
         return count
 

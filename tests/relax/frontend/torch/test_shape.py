@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tvm import relax
+from tvm.error import ShapeError
 from tvm.relax.frontend.torch import from_exported_program
 
 from .cases import FAMILIES, Case
@@ -43,3 +44,14 @@ def test_one_axis_has_to_be_known(func: Any) -> None:
     for size in (3, 2):
         part = x[:size, :, : size + 1].contiguous()
         assert_same(interpreted(mod, [part]), func(part))
+
+
+@pytest.mark.parametrize("func", [lambda x: x.squeeze(0), lambda x: x.squeeze()])
+def test_open_extents_that_are_squeezed_are_other_than_one(func: Any) -> None:
+    """Torch traces them so; with extent 1 there would be an axis less."""
+    x = torch.ones(3, 1, 2)
+    mod = from_exported_program(exported(func, x, dynamic_shapes=({0: torch.export.Dim.AUTO},)))
+    for count in (3, 2):
+        assert_same(interpreted(mod, [x[:count]]), func(x[:count]))
+    with pytest.raises(ShapeError, match=r"found: \(1,\)"):
+        interpreted(mod, [x[:1]])

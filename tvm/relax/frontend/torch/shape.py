@@ -184,9 +184,15 @@ def movedim(bb: BlockBuilder, input: Expr, source: Any, destination: Any) -> Exp
 
 @convert("squeeze", "squeeze_copy")
 def squeeze(bb: BlockBuilder, input: Expr, dim: Any = None) -> Expr:
-    """Axes of extent 1 are dropped; others that are named stay."""
+    """Axes of extent 1 are dropped; others that are named stay.
+
+    What follows was traced for open extents other than 1, which is checked as the program runs.
+    """
     extents = sizes(input)
     axes = range(len(extents)) if dim is None else (written_axes(dim, len(extents)) or [])
+    for axis in axes:
+        if isinstance(extents[axis], PrimExpr):
+            require(bb, tir.NE(extents[axis], tir.const(1, "int64")))
     dropped = [a for a in axes if extents and same(extents[a], 1)]
     if dim is None and all(isinstance(extent, int) for extent in extents):
         return op.squeeze(input)

@@ -196,6 +196,8 @@ def require(bb: BlockBuilder, condition: PrimExpr) -> None:
         found, wanted = rule(condition.a, condition.b), condition.a
     elif isinstance(condition, tir.EQ):
         found, wanted = condition.a, condition.b
+    elif isinstance(condition, tir.NE):
+        found, wanted = condition.a, tir.if_then_else(condition, condition.a, condition.b + one)
     bb.match_cast(ShapeExpr([found]), ShapeStructInfo([wanted]))
 
 
