@@ -172,3 +172,26 @@ def test_ramps_of_any_length() -> None:
 )
 def test_casts_keep_ends_that_the_new_type_has(dtype: str, domain, expected) -> None:
     assert ends(Analyzer().int_set(e.Cast(dtype, x), {x: IntervalSet(*domain)})) == expected
+
+
+def test_what_calls_and_floats_give_is_anything() -> None:
+    table, floats = (tir.decl_buffer((8,), d, name="t") for d in ("int32", "float32"))
+    call = tir.if_then_else(x < 2, x, x + 1)
+    for expr in (call, call + 1, call + n, 5 - call, tir.Cast("int32", floats[x]) + 1):
+        assert ends(Analyzer().int_set(expr, {})) == ("neg_inf", "pos_inf")
+    # what is read as an integer is one element
+    assert ends(Analyzer().int_set(table[x] + 1, {})) == ("t[x] + 1", "t[x] + 1")
+    picked = tir.Select(x < 2, x, x + 1) + 1
+    assert ends(Analyzer().int_set(picked, {})) == ("x + 1", "x + 2")
+    truth = tir.Cast("int32", x < 3) + 1
+    assert ends(Analyzer().int_set(truth, {x: IntervalSet(0, 7)})) == ("1", "2")
+
+
+def test_divisors_of_unknown_sign() -> None:
+    dom = {x: IntervalSet(-5, 7)}
+    assert ends(Analyzer().int_set(fld(x, n), dom)) == (
+        "T.Select(0 <= n, -5 // n, 7 // n)", "T.Select(0 <= n, 7 // n, -5 // n)",
+    )  # fmt: skip
+    low, high = ends(Analyzer().int_set(flm(x, n), dom))
+    assert high == "T.Select(0 <= n, n, 0 - n) - 1"
+    assert low == "1 - T.Select(0 <= n, n, 0 - n)"

@@ -14,7 +14,7 @@ from tvm.support.compiled import Given
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import scalar
-from tvm.tir.functor import uses_any
+from tvm.tir.functor import expr_children, uses_any
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
@@ -276,9 +276,8 @@ def _var(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
 
 def _sum(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
     """A chain of additions and subtractions, without recursion over its length."""
-    if not self.depends(x):
-        return IntervalSet(x, x)
     low = high = None
+    points = True
     stack: list[tuple[PrimExpr, bool]] = [(x, True)]
     while stack:
         node, plus = stack.pop()
@@ -289,6 +288,7 @@ def _sum(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
         part = self.of(node)
         if part.is_nothing():
             return NOTHING
+        points = points and part.is_single_point()
         if low is None or high is None:
             zero = op.const(0, x.dtype)
             low = part.min_value if plus else _sub_ends(zero, part.max_value)
@@ -299,6 +299,8 @@ def _sum(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
             low, high = _sub_ends(low, part.max_value), _sub_ends(high, part.min_value)
     assert low is not None, "a sum has terms"
     assert high is not None, "a sum has terms"
+    if points and not self.depends(x):
+        return IntervalSet(x, x)
     return self.made(low, high)
 
 
@@ -346,9 +348,7 @@ def _scaled(self: SetEvaluator, a: IntervalSet, factor: PrimExpr) -> IntervalSet
     if self.non_positive(factor):
         return self.made(_times(high, factor, True), _times(low, factor, True))
     if _is_finite(low) and _is_finite(high):
-        sign = op.greater_equal(factor, op.const(0, factor.dtype))
-        first, second = op.multiply(low, factor), op.multiply(high, factor)
-        return self.made(e.Select(sign, first, second), e.Select(sign, second, first))
+        return _either_way(self, factor, op.multiply(low, factor), op.multiply(high, factor))
     return EVERYTHING
 
 
@@ -382,7 +382,18 @@ def _quotient(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
         return self.made(part(a.min_value, False), part(a.max_value, False))
     if self.non_positive(divisor):
         return self.made(part(a.max_value, True), part(a.min_value, True))
-    return EVERYTHING
+    if not (_is_finite(a.min_value) and _is_finite(a.max_value)):
+        return EVERYTHING
+    first, last = divide(a.min_value, divisor), divide(a.max_value, divisor)
+    return _either_way(self, divisor, first, last)
+
+
+def _either_way(
+    self: SetEvaluator, factor: PrimExpr, low: PrimExpr, high: PrimExpr
+) -> IntervalSet:
+    """The ends for a factor of unknown sign; a negative one turns them round."""
+    positive = op.greater_equal(factor, op.const(0, factor.dtype))
+    return self.made(e.Select(positive, low, high), e.Select(positive, high, low))
 
 
 def _remainder(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
@@ -401,7 +412,11 @@ def _remainder(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
     if not self.non_negative(divisor):
         if floor and isinstance(divisor, e.IntImm):
             return self.made(op.const(divisor.value + 1, x.dtype), op.const(0, x.dtype))
-        return EVERYTHING
+        # whichever sign the divisor has, the remainder is nearer to zero than it
+        zero = op.const(0, divisor.dtype)
+        size = e.Select(op.greater_equal(divisor, zero), divisor, op.subtract(zero, divisor))
+        most = op.subtract(size, op.const(1, divisor.dtype))
+        return self.made(op.subtract(zero, most), most)
     if a.has_lower_bound() and a.has_upper_bound() and (floor or self.non_negative(a.min_value)):
         first = op.floordiv(a.min_value, divisor)
         last = op.floordiv(a.max_value, divisor)
@@ -447,7 +462,7 @@ def _maximum(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
 
 def _truth(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
     """A condition: decided where its operands' intervals decide it."""
-    if not self.depends(x):
+    if not self.depends(x) and not any(_is_open(self, part) for part in expr_children(x)):
         return IntervalSet(x, x)
     zero, one = e.IntImm(e.BOOL, 0), e.IntImm(e.BOOL, 1)
     if isinstance(x, (e.LT, e.LE, e.GT, e.GE)):
@@ -464,6 +479,16 @@ def _truth(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
     return IntervalSet(zero, one)
 
 
+def _is_open(self: SetEvaluator, part: PrimExpr) -> bool:
+    """The operand is not one value, even where no variable of a set is in it."""
+    return not self.of(part).is_single_point()
+
+
+def _load(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
+    """An index or flag that is read is one value; nothing is said of a float."""
+    return self._opaque(x) if x.dtype.is_integer or x.dtype.is_bool else EVERYTHING
+
+
 def _select(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
     assert isinstance(x, e.Select)
     return self.union(self.of(x.false_value), self.of(x.true_value))
@@ -474,7 +499,8 @@ def _cast(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
     a = self.of(x.value)
     if a.is_single_point() and not self.depends(x):
         return IntervalSet(x, x)
-    if not (x.dtype.is_integer and x.value.dtype.is_integer):
+    counts = x.value.dtype.is_integer or x.value.dtype.is_bool
+    if not (x.dtype.is_integer and counts):
         return EVERYTHING
     if not all(_survives(end, x.value.dtype, x.dtype) for end in (a.min_value, a.max_value)):
         return EVERYTHING  # values wrap: the ends are not those of the values between
@@ -556,6 +582,7 @@ _RULES: Final[dict[type, Callable[[SetEvaluator, PrimExpr], IntervalSet]]] = {
     e.Cast: _cast,
     e.Ramp: _ramp,
     e.Broadcast: _broadcast,
+    e.BufferLoad: _load,
     e.Call: _call,
     e.Let: _let,
 }

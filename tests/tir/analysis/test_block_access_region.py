@@ -107,3 +107,24 @@ def test_views_stand_for_what_they_view() -> None:
     only = {data: buffer for data, buffer in buffers.items() if buffer.name == "A"}
     reads, writes, opaque = get_block_access_region(block, only)
     assert (show(reads), show(writes), show(opaque)) == ([], [], ["A[2:+4, 4:+4]"])
+
+
+@T.prim_func
+def computed_places(
+    A: T.Buffer((8,), "float32"), F: T.Buffer((8,), "float32"), P: T.Buffer((8,), "int32"),
+    C: T.Buffer((8,), "float32"),
+) -> None:  # fmt: skip
+    for i in range(8):
+        with T.block("floored"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = A[T.Cast("int32", T.floor(F[vi]))] + A[T.Cast("int32", T.floor(F[vi])) + 1]
+        with T.block("table"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = A[P[vi]] + A[P[vi] + 1]
+
+
+def test_places_from_floats_are_anywhere_and_those_of_tables_one() -> None:
+    buffers = buffers_of(computed_places)
+    for name, region in (("floored", "A[0:+8]"), ("table", "A[P[vi]:+2]")):
+        reads, _, _ = get_block_access_region(block_of(computed_places, name), buffers)
+        assert region in show(reads)

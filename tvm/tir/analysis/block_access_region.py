@@ -288,11 +288,13 @@ def _reads_from(index: PrimExpr, changing: Collection[Buffer]) -> bool:
 
 
 def _chooses(index: PrimExpr) -> bool:
-    """True where the index is one of two, or what a call gives, such as a rounded float.
+    """True where the index is one of two, or what a call gives, or a float as an integer.
 
-    An index that is read from memory is one element, wherever that is.
+    An index that is read from memory as an integer is one element, wherever that is.
     """
-    return any(isinstance(part, (e.Call, e.Select)) for part in _parts(index))
+    return any(
+        isinstance(part, (e.Call, e.Select)) or part.dtype.is_floating for part in _parts(index)
+    )
 
 
 def _parts(index: PrimExpr) -> Iterator[PrimExpr]:

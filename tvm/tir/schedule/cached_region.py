@@ -22,7 +22,14 @@ from tvm.tir.op.arith import cast, is_one, is_zero, max_of, min_of
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Stmt
 
-from .analysis.affine import analyzer_at, bound_region, loop_ranges, relax_upper
+from .analysis.affine import (
+    Box,
+    analyzer_at,
+    bound_region,
+    loop_ranges,
+    relax_exact,
+    relax_upper,
+)
 from .analysis.query import block_of, path_between, realize_of, scope_of
 from .buffers import BufferReplacer, with_scope
 from .rebuild import full_ranges, nest
@@ -287,6 +294,23 @@ def reached(
             if interval.has_upper_bound() and analyzer.can_prove(interval.max_value <= high[dim]):
                 high[dim] = interval.max_value
     return [cut_to(analyzer, *ends) for ends in zip(low, high, shape)]
+
+
+def fills_box(
+    state: SRefTree, scope: StmtSRef, block: StmtSRef, axes: Sequence[IterVar]
+) -> Box | None:
+    """The values, from zero, that a block's variables take within the scope; None with gaps."""
+    realize = realize_of(state, block)
+    values = dict(zip(realize.block.iter_vars, realize.iter_values))
+    doms = [(iv, iv.dom) for iv in axes if iv.dom is not None]
+    loops = [sref for sref in path_between(scope, block) if isinstance(sref.stmt, For)]
+    return relax_exact(
+        [Range.from_min_extent(values[iv] - dom.min, 1) for iv, dom in doms],
+        loop_ranges(loops),
+        realize.predicate,
+        [dom.extent for _, dom in doms],
+        guarded_analyzer_at(state, scope),
+    )
 
 
 def guarded_analyzer_at(state: SRefTree, sref: StmtSRef) -> Analyzer:

@@ -10,9 +10,8 @@ from tvm.tir.analysis.deep_equal import region_deep_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Select, Var, is_call_of
-from tvm.tir.functor import statements, substitute, walk
+from tvm.tir.functor import statements, substitute, vars_in, walk
 from tvm.tir.op.arith import is_one
-from tvm.tir.schedule.analysis.affine import loop_ranges, relax_exact
 from tvm.tir.schedule.analysis.query import (
     block_of,
     buffer_at,
@@ -20,13 +19,14 @@ from tvm.tir.schedule.analysis.query import (
     realize_of,
     scope_of,
 )
-from tvm.tir.schedule.cached_region import guarded_analyzer_at, reached
+from tvm.tir.schedule.cached_region import fills_box, reached
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.rebuild import TrackingMutator, nest
 from tvm.tir.schedule.scopes import (
     TRUE,
     ScopeEdit,
     add_before_readers,
+    closest_ancestor,
     edit_scope,
     require_apart,
     require_own_indices,
@@ -41,6 +41,7 @@ from tvm.tir.stmt import (
     BufferRegion,
     BufferStore,
     For,
+    ForKind,
     IfThenElse,
     Stmt,
     While,
@@ -87,18 +88,18 @@ class CopiedAccess:
     ) -> StmtSRef:
         """Let the block access `copy[near]`; gives the new block that copies over the `axes`.
 
-        With `cached` the copy stands where that of cache_read or cache_write would, else right
-        beside the block's own loops.
+        With `cached` the copy stands where that of cache_read or cache_write would, in loops like
+        the block's, else right beside the block's own loops, in loops over its domain.
         """
         if self._written:
             self._require_all(axes)
         new = _Redirect(self.buffer, copy, near).visit_stmt(self.node)
         assert isinstance(new, Block), "a block stays a block"
-        loops, made = self._copying(copy, axes, near)
         edit = ScopeEdit({self.node: new})
         first: list[Stmt] = []
         last: list[Stmt] = []
-        if not self._cached or (self._waits and self._writer is None and not self._written):
+        if not self._cached:
+            loops, made = self._copying(copy, axes, near)
             edit.add_beside(sref_below(self._scope, self._block), loops, behind=self._written)
         elif self._written:
             back = WriteBack(self._state, self._scope, self._block, self.buffer)
@@ -110,10 +111,17 @@ class CopiedAccess:
                     spots=[self.node],
                     fast="The buffer is updated in a loop",
                 )
+            loops, made = self._copying_likewise(copy, axes, near, back.ancestor)
             last = back.add(edit, loops)
         elif self._writer is None:
-            first = [loops]
+            loops, made = self._copying_likewise(copy, axes, near, self._scope)
+            if self._waits:
+                edit.add_beside(sref_below(self._scope, self._block), loops)
+            else:
+                first = [loops]
         else:
+            place = closest_ancestor(self._writer, [self._block], self._scope)
+            loops, made = self._copying_likewise(copy, axes, near, place)
             add_before_readers(edit, self._writer, [self._block], self._scope, loops)
         edit_scope(self._state, self._scope, edit, first=first, last=last, allocate=[copy])
         return self._state.get_sref(made)
@@ -125,17 +133,7 @@ class CopiedAccess:
         """
         if any(self.buffer is buffer for buffer in block_of(self._scope).alloc_buffers):
             return
-        realize = realize_of(self._state, self._block)
-        values = {iv.var: v for iv, v in zip(self.node.iter_vars, realize.iter_values)}
-        doms = [(iv.var, iv.dom) for iv in axes if iv.dom is not None]
-        around = path_between(self._scope, self._block)
-        filled = relax_exact(
-            [Range.from_min_extent(values[var] - dom.min, 1) for var, dom in doms],
-            loop_ranges([sref for sref in around if isinstance(sref.stmt, For)]),
-            realize.predicate,
-            [dom.extent for _, dom in doms],
-            guarded_analyzer_at(self._state, self._scope),
-        )
+        filled = fills_box(self._state, self._scope, self._block, axes)
         if filled is None:
             raise Illegal(
                 f"block {self.node.name_hint!r} writes only some of the elements of "
@@ -159,17 +157,55 @@ class CopiedAccess:
             values.append(iv.dom.min + part.min + loop)
             renamed[iv.var] = var
             iter_vars.append(IterVar(Range.from_min_extent(iv.dom.min, iv.dom.extent), var, 0))
+        block = self._copying_block(copy, near, iter_vars, renamed)
+        return nest(loops, BlockRealize(values, TRUE, block)), block
+
+    def _copying_likewise(
+        self, copy: Buffer, axes: Sequence[IterVar], near: Sequence[PrimExpr], place: StmtSRef
+    ) -> tuple[Stmt, Block]:
+        """The copy in loops like those of the block below `place` that lead to the axes."""
+        realize = realize_of(self._state, self._block)
+        values = dict(zip(self.node.iter_vars, realize.iter_values))
+        needed = set(vars_in(realize.predicate, *(values[iv] for iv in axes)))
+        around = [sref.stmt for sref in path_between(place, self._block)]
+        bounds: list[For] = []
+        for loop in reversed(around):
+            if isinstance(loop, For) and loop.loop_var in needed:
+                bounds.insert(0, loop)
+                needed.update(vars_in(loop.min, loop.extent))
+        new_loops = {loop.loop_var: Var(loop.loop_var.name, loop.loop_var.dtype) for loop in bounds}
+        renamed: dict[Var, PrimExpr] = {
+            iv.var: Var(iv.var.name, iv.var.dtype) for iv in axes
+        }
+        iter_vars = [IterVar(iv.dom, renamed[iv.var], IterVar.DataPar) for iv in axes]
+        block = self._copying_block(copy, near, iter_vars, renamed)
+        body: Stmt = BlockRealize(
+            substitute([values[iv] for iv in axes], new_loops),
+            substitute(realize.predicate, new_loops),
+            block,
+        )
+        for loop in reversed(bounds):
+            low, extent = substitute([loop.min, loop.extent], new_loops)
+            body = For(new_loops[loop.loop_var], low, extent, ForKind.SERIAL, body)
+        return body, block
+
+    def _copying_block(
+        self,
+        copy: Buffer,
+        near: Sequence[PrimExpr],
+        iter_vars: list[IterVar],
+        renamed: dict[Var, PrimExpr],
+    ) -> Block:
         original = self.buffer, substitute(list(self.indices), renamed)
         copied = copy, substitute(list(near), renamed)
         (source, at), (target, to) = (copied, original) if self._written else (original, copied)
-        block = Block(
+        return Block(
             iter_vars,
             [BufferRegion.from_point(source, at), *_looked_up((*at, *to))],
             [BufferRegion.from_point(target, to)],
             copy.name if self._cached else f"{target.name}_reindex",
             BufferStore(target, BufferLoad(source, at), to),
         )
-        return nest(loops, BlockRealize(values, TRUE, block)), block
 
     def _parts(self, axes: Sequence[IterVar]) -> list[Range]:
         """What is copied of each variable's domain: of what is written, what the block reaches.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from tvm.arith import Analyzer
@@ -9,7 +10,8 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Call, IntImm, IterVar, Var, make_const
-from tvm.tir.op.arith import is_one, less, logical_and
+from tvm.tir.functor import vars_in
+from tvm.tir.op.arith import less, logical_and
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Stmt
 
 from .analysis.query import block_of, loops_above, realize_of
@@ -57,30 +59,52 @@ def _with_extent(loop: Stmt, extent: PrimExpr) -> For:
     )  # fmt: skip
 
 
+def whole_loops(state: SRefTree, block: StmtSRef) -> dict[Var, Var]:
+    """The block's variables that are one loop each, over all of their domain, by those loops.
+
+    Refused where the loops hold more than the block.
+    """
+    node, realize = block_of(block), realize_of(state, block)
+    loops = [sref.stmt for sref in loops_above(block) if isinstance(sref.stmt, For)]
+    inner = [*loops[1:], realize]
+    if any(outer.body is not below for outer, below in zip(loops, inner)):
+        raise no_plain_loops(node)
+    prover = Analyzer()
+    by_name = {loop.loop_var: loop for loop in loops}
+    used = Counter(
+        var
+        for part in (*realize.iter_values, realize.predicate, *(loop.extent for loop in loops))
+        for var in set(vars_in(part))
+    )
+    found: dict[Var, Var] = {}
+    for iv, value in zip(node.iter_vars, realize.iter_values):
+        loop = by_name.get(value) if isinstance(value, Var) and used[value] == 1 else None
+        if loop is not None and iv.dom is not None and all(
+            prover.can_prove_equal(a, b)
+            for a, b in ((loop.min, iv.dom.min), (loop.extent, iv.dom.extent))
+        ):  # fmt: skip
+            found[loop.loop_var] = iv.var
+    return found
+
+
 def require_plain_loops(state: SRefTree, block: StmtSRef, grown: dict[Var, PrimExpr]) -> None:
     """Refuse a block that does not stand alone in one loop for each of its variables, over all of
     the variable's domain.
     """
-    node, realize = block_of(block), realize_of(state, block)
-    loops = [sref.stmt for sref in loops_above(block) if isinstance(sref.stmt, For)]
-    by_name = {loop.loop_var: loop for loop in loops}
-    inner = [*loops[1:], realize]
-    alone = all(outer.body is below for outer, below in zip(loops, inner))
-    plain = len(grown) == len(node.iter_vars) and set(grown) == set(by_name) and alone
-    prover = Analyzer()
-    for iv, value in zip(node.iter_vars, realize.iter_values):
-        loop = by_name.get(value) if isinstance(value, Var) else None
-        plain = plain and loop is not None and iv.dom is not None and all(
-            prover.can_prove_equal(a, b)
-            for a, b in ((loop.min, iv.dom.min), (loop.extent, iv.dom.extent))
-        )  # fmt: skip
-    if not plain or not is_one(realize.predicate):
-        raise Illegal(
-            f"the variables of block {node.name_hint!r} are not bound to one loop each",
-            legal="a block alone in loops that are its variables, as it was written",
-            spots=[node],
-            fast="The block does not have a trivial binding",
-        )
+    node = block_of(block)
+    found = whole_loops(state, block)
+    if set(found) != set(grown) or not len(found) == len(node.iter_vars) == len(loops_above(block)):
+        raise no_plain_loops(node)
+
+
+def no_plain_loops(node: Block) -> Illegal:
+    """The refusal of a block whose variables are parts of loops, or of domains."""
+    return Illegal(
+        f"the variables of block {node.name_hint!r} are not bound to one loop each",
+        legal="a block alone in loops that are its variables, as it was written",
+        spots=[node],
+        fast="The block does not have a trivial binding",
+    )
 
 
 def pad_nest(source: Buffer, target: Buffer) -> Stmt:

@@ -26,6 +26,19 @@ def test_what_divides_stays() -> None:
     check(sch, func)
 
 
+def test_loops_that_were_split_or_fused_keep_their_extents() -> None:
+    func = matmul(7, 10, 5)
+    sch = open_schedule(func)
+    i, j, k = sch.get_loops("C")
+    sch.split(k, [None, 3])
+    sch.fuse(i, j)
+    sch.pad_einsum("C", [4, 8, 4])
+    text = sch.mod.script()
+    assert "for i_j_fused, k_0, k_1 in T.grid(70, 2, 3):" in text
+    assert "T.axis.spatial(8, i_j_fused // 10)" in text
+    check(sch, func)
+
+
 def test_refusals() -> None:
     sch = open_schedule(matmul())
     refuses(sch, "does not fit the 3 variables", "pad_einsum", sch.get_block("C"), [4, 4])

@@ -13,11 +13,12 @@ from tvm.tir.expr import Add, BufferLoad, Cast, IntImm, IterVar, Mul, Var, make_
 from tvm.tir.functor import walk
 from tvm.tir.op.arith import ceildiv
 from tvm.tir.schedule.analysis.blocks import require_complete_or_reduction
-from tvm.tir.schedule.analysis.query import block_of, realize_of, scope_of
+from tvm.tir.schedule.analysis.query import block_of, scope_of
 from tvm.tir.schedule.buffers import BufferReplacer
+from tvm.tir.schedule.cached_region import fills_box
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
-from tvm.tir.schedule.larger_extents import Grow, crop_nest, pad_nest, require_plain_loops
+from tvm.tir.schedule.larger_extents import Grow, crop_nest, no_plain_loops, pad_nest, whole_loops
 from tvm.tir.schedule.rebuild import change_block
 from tvm.tir.schedule.scopes import edit_scope, sref_below
 from tvm.tir.schedule.tree import SRefTree
@@ -51,7 +52,6 @@ def pad_einsum(state: SRefTree, block: StmtSRef, padding: Sequence[int]) -> None
             detail="The padding for the block {0} are invalid. It should be a list of "
             f"{len(node.iter_vars)} positive integers. Got {list(padding)}",
         )
-    realize = realize_of(state, block)
     extents = _padded_extents(node, padding)
     _require_neutral(node, extents)
     buffers = {
@@ -69,15 +69,19 @@ def pad_einsum(state: SRefTree, block: StmtSRef, padding: Sequence[int]) -> None
         crop_nest(buffers[w.buffer], w.buffer) for w in node.writes if w.buffer in buffers
     ]
     scope = scope_of(block)
+    spatial = [iv for iv in node.iter_vars if iv.iter_type == IterVar.DataPar]
+    filled = fills_box(state, scope, block, spatial)
+    prover = Analyzer()
+    if filled is None or not all(
+        iv.dom is not None and prover.can_prove(high - low + 1 >= iv.dom.extent)
+        for iv, low, high in zip(spatial, filled.low, filled.high)
+    ):  # what it leaves out of the result would be copied from padding
+        raise no_plain_loops(node)
     top = sref_below(scope, block).stmt
     assert top is not None, "an sref in the scope"
-    grown = {
-        value: extents[iv.var]
-        for iv, value in zip(node.iter_vars, realize.iter_values)
-        if isinstance(value, Var)
-    }
+    # loops that were split or fused keep their extents: they fill less of the larger buffers
+    grown = {loop: extents[var] for loop, var in whole_loops(state, block).items()}
     edit = Grow(node, new_block, grown, {top: before}, {top: after})
-    require_plain_loops(state, block, grown)
     edit_scope(state, scope, edit, allocate=list(buffers.values()))
 
 
