@@ -174,10 +174,9 @@ class CopiedAccess:
                 bounds.insert(0, loop)
                 needed.update(vars_in(loop.min, loop.extent))
         new_loops = {loop.loop_var: Var(loop.loop_var.name, loop.loop_var.dtype) for loop in bounds}
-        renamed: dict[Var, PrimExpr] = {
-            iv.var: Var(iv.var.name, iv.var.dtype) for iv in axes
-        }
-        iter_vars = [IterVar(iv.dom, renamed[iv.var], IterVar.DataPar) for iv in axes]
+        names = [Var(iv.var.name, iv.var.dtype) for iv in axes]
+        renamed: dict[Var, PrimExpr] = {iv.var: name for iv, name in zip(axes, names)}
+        iter_vars = [IterVar(iv.dom, name, IterVar.DataPar) for iv, name in zip(axes, names)]
         block = self._copying_block(copy, near, iter_vars, renamed)
         body: Stmt = BlockRealize(
             substitute([values[iv] for iv in axes], new_loops),

@@ -128,7 +128,7 @@ def _loaded(
     if k_dim == 32 and dtype in _BYTES and (is_b or not transposed):
         if down:  # the instruction turns pairs of bytes: the generated code reads one by one
             return rows, columns, shared_32x16_to_ldmatrix_32x16_layout, lambda _, stride: stride
-        offset = _columns_first(16) if is_b else _rows_first(16)
+        offset = _bytes_first if is_b else _rows_first(16)
         return rows, columns, shared_16x32_to_ldmatrix_32x16_layout, offset
     raise CheckError(
         message(
@@ -149,6 +149,11 @@ def _columns_first(width: int) -> Callable[..., PrimExpr]:
     return lambda tx, stride: (
         stride * 8 * (tx // 16) + stride * (tx % 8) + width * (tx % 16 // 8)
     )
+
+
+def _bytes_first(tx: PrimExpr, stride: PrimExpr) -> PrimExpr:
+    """The same of bytes, with the product of the rows as v0.22 writes it."""
+    return stride * 8 * (tx // 16) + tx % 8 * stride + 16 * (tx % 16 // 8)
 
 
 # --- products ---

@@ -1,6 +1,14 @@
 from __future__ import annotations
 
-from tests.tir.schedule.cases import chain, check, elementwise, matmul, open_schedule, refuses, stencil
+from tests.tir.schedule.cases import (
+    chain,
+    check,
+    elementwise,
+    matmul,
+    open_schedule,
+    refuses,
+    stencil,
+)
 
 
 def test_transposed_copies() -> None:
