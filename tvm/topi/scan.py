@@ -15,7 +15,6 @@ from tvm.tir.expr import IntImm, as_expr
 from tvm.tir.op.arith import is_zero
 
 from .loops import load, loop, parallel, sequence, store, when
-from .reshaping import reshape
 from .utils import normal_axis, prod, unravel_index
 
 
@@ -35,10 +34,9 @@ def scanop(
     """
     kind = DataType(data.dtype if dtype in (None, "") else dtype)
     if axis is None:
-        dim, data = 0, reshape(data, (prod(data.shape),)) if data.ndim != 1 else data
+        dim, shape = 0, (prod(data.shape),) if data.ndim != 1 else data.shape
     else:
-        dim = normal_axis(axis, data.ndim, op_name)
-    shape = data.shape
+        dim, shape = normal_axis(axis, data.ndim, op_name), data.shape
     before, after = _count(shape[:dim]), _count(shape[dim + 1 :])
     steps = shape[dim]
 
@@ -49,19 +47,22 @@ def scanop(
         def at(number: PrimExpr) -> list[Any]:
             return unravel_index(number, shape)
 
+        def given(number: PrimExpr) -> PrimExpr:
+            return load(source, *unravel_index(number, data.shape)).astype(kind)
+
         def run(fused: PrimExpr) -> tir.Stmt:
             base = tir.indexdiv(fused, after) * steps * after + tir.indexmod(fused, after)
             first: PrimExpr = tir.const(identity_value, kind)
             if not exclusive:
-                first = load(source, *at(base)).astype(kind)
+                first = given(base)
 
             def step(k: PrimExpr) -> tir.Stmt:
                 last = base + (k + 1 - 1) * after
                 here = base + (k + 1) * after
-                new = load(source, *at(last if exclusive else here)).astype(kind)
+                new = given(last if exclusive else here)
                 return store(out, binop(load(out, *at(last)), new), *at(here))
 
-            whole = sequence(store(out, first, *at(base)), loop(steps - 1, step, "k"))
+            whole = sequence(store(out, first, *at(base)), loop(steps - 1, step, "_k"))
             # an open extent may be 0: then there is no first element
             return whole if isinstance(steps, (int, IntImm)) else when(steps > 0, whole)
 
