@@ -16,10 +16,10 @@ from typing import Any, Final, Literal
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relay import vm as relay_vm
-from tvm.relay.backend.compiled import USE_DATABASE, kernels_of, target_of
+from tvm.relay.backend.compiled import USE_DATABASE, as_module, kernels_of, target_of
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.runtime import Runtime
-from tvm.relay.build_module import build, optimize
+from tvm.relay.build_module import build, graph_passes
 from tvm.relay.function import Function
 from tvm.runtime import Tensor
 from tvm.target.target import Target
@@ -40,15 +40,24 @@ def extract_tasks(
     target: Target | str,
     params: Mapping[str, Tensor] | None,
     *,
+    opt_level: int = 3,
+    pass_config: Mapping[str, Any] = _CONFIG,
+    executor: Executor | None = None,
+    runtime: Runtime | None = None,
     module_equality: str = "structural",
     disabled_pass: Sequence[str] | None = None,
     instruments: Sequence[Any] | None = None,
 ) -> list[ExtractedTask]:
-    """The kernels of a module, equal ones once, in the order of their calls."""
+    """The kernels of a module, equal ones once, in the order of their calls.
+
+    They are the same for all executors and runtimes.
+    """
     goal = target_of(target)
-    with goal, PassContext(opt_level=3, disabled_pass=disabled_pass, instruments=instruments):
-        optimized, _ = optimize(mod, goal, params)
-        kernels = kernels_of(optimized)
+    with goal, PassContext(
+        opt_level=opt_level, config=dict(pass_config), disabled_pass=disabled_pass,
+        instruments=instruments,
+    ):  # fmt: skip
+        kernels = kernels_of(graph_passes()(as_module(mod, params)))
     return relax_integration.extract_tasks(kernels, goal, module_equality=module_equality)
 
 
@@ -72,13 +81,14 @@ def tune_relay(
     seed: int | None = None,
     module_equality: str = "structural",
     num_tuning_cores: Literal["physical", "logical"] | int = "physical",
+    opt_level: int = 3,
     disabled_pass: Sequence[str] | None = None,
     instruments: Sequence[Any] | None = None,
 ) -> Database:
     """Tune the kernels of a module; the database has the best schedules found."""
     tasks = extract_tasks(
-        mod, target, params, module_equality=module_equality, disabled_pass=disabled_pass,
-        instruments=instruments,
+        mod, target, params, opt_level=opt_level, module_equality=module_equality,
+        disabled_pass=disabled_pass, instruments=instruments,
     )  # fmt: skip
     contexts, weights = extracted_tasks_to_tune_contexts(
         tasks, work_dir, space=space, strategy=strategy, num_threads=num_tuning_cores, seed=seed
@@ -99,6 +109,7 @@ def compile_relay(
     params: Mapping[str, Tensor] | None,
     *,
     backend: str = "graph",
+    opt_level: int = 3,
     pass_config: Mapping[str, Any] = _CONFIG,
     executor: Executor | None = None,
     disabled_pass: Sequence[str] | None = None,
@@ -112,8 +123,9 @@ def compile_relay(
     if backend not in ("graph", "vm"):
         raise ValueError(f"compile_relay: backend {backend!r}; legal: 'graph', 'vm'")
     context = PassContext(
-        opt_level=3, config=dict(pass_config), disabled_pass=disabled_pass, instruments=instruments
-    )
+        opt_level=opt_level, config=dict(pass_config), disabled_pass=disabled_pass,
+        instruments=instruments,
+    )  # fmt: skip
     goal = target_of(target)
     with ExitStack() as scopes:
         for scope in (goal, database, context):

@@ -147,14 +147,19 @@ def optimize(
     from tvm.relay import transform as t
 
     with target_of(target):
-        made = graph_passes()(as_module(mod, params))
+        made = graph_passes(by_target=True)(as_module(mod, params))
         return Sequential([t.FuseOps(), t.InferType(), t.LabelOps()])(made), {}
 
 
-def graph_passes() -> Sequential:
-    """What is done to a graph before it is compiled; the optimization level leaves some out."""
+def graph_passes(by_target: bool = False) -> Sequential:
+    """What is done to a graph before it is compiled; the optimization level leaves some out.
+
+    With `by_target` operators take the layouts that v0.18 gives them for the target; what is
+    compiled leaves layouts to Relax.
+    """
     from tvm.relay import qnn
     from tvm.relay import transform as t
+    from tvm.relay.transform.alter_layout import AlterOpLayoutByUsers
 
     return Sequential([
         t.InferType(),
@@ -169,7 +174,7 @@ def graph_passes() -> Sequential:
         t.FoldScaleAxis(),
         t.SimplifyExpr(),
         t.CanonicalizeOps(),
-        t.AlterOpLayout(),  # what a user hangs on operators
+        t.AlterOpLayout() if by_target else AlterOpLayoutByUsers(),
         t.FastMath(),
         t.FoldConstant(),  # weights with their factors and layouts
         t.DeadCodeElimination(),

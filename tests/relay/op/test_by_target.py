@@ -146,6 +146,64 @@ def test_panels_of_weights(mcpu: str, block: int) -> None:
     assert "nn.contrib_dense_pack" in text
 
 
+def bytes_of(kind: str) -> relay.Function:
+    x = relay.var("x", shape=(2, 8, 6, 6), dtype=kind)
+    w = relay.var("w", shape=(16, 8, 3, 3), dtype="int8")
+    made = relay.nn.conv2d(x, w, channels=16, kernel_size=(3, 3), out_dtype="int32")
+    return relay.Function([x, w], made)
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "layout"),
+    [
+        ("llvm -mcpu=core-avx2", "uint8", "OIHW2i16o4i"),
+        ("llvm -mcpu=skylake-avx512", "int8", "OIHW8i16o"),
+        ("llvm -keys=arm_cpu,cpu -mtriple=armv7l-linux-gnueabihf", "uint8", "OIHW1o"),
+    ],
+)
+def test_blocks_of_bytes(target: str, kind: str, layout: str) -> None:
+    rule = topi.nn.conv2d_alter_layout
+    assert f'kernel_layout="{layout}"' in check(bytes_of(kind), target, "nn.conv2d", rule)
+
+
+def test_columns_in_fours() -> None:
+    x = relay.var("x", shape=(3, 8), dtype="uint8")
+    w = relay.var("w", shape=(16, 8), dtype="int8")
+    func = relay.Function([x, w], relay.nn.dense(x, w, out_dtype="int32"))
+    text = check(func, "llvm -mcpu=skylake-avx512", "nn.dense", topi.nn.dense_alter_layout)
+    assert 'weight_layout="NC16n4c"' in text
+
+
+def test_any_batch() -> None:
+    x = relay.var("x", shape=(relay.Any(), 8, 6, 6))
+    w = relay.var("w", shape=(16, 8, 3, 3))
+    func = relay.Function([x, w], relay.nn.conv2d(x, w, channels=16, kernel_size=(3, 3)))
+    made = rewritten(func, "llvm -mcpu=core-avx2", "nn.conv2d", topi.nn.conv2d_alter_layout)
+    assert 'data_layout="NCHW8c"' in str(made)
+
+
+def test_weights_as_matrices() -> None:
+    x, w = relay.var("x", shape=(1, 6, 6, 4)), relay.var("w", shape=(3, 3, 4, 8))
+    func = relay.Function([x, w], relay.nn.conv2d(
+        x, w, channels=8, kernel_size=(3, 3), data_layout="NHWC", kernel_layout="HWIO"
+    ))  # fmt: skip
+    target = "llvm -keys=arm_cpu,cpu -mtriple=aarch64-linux-gnu"
+    text = check(func, target, "nn.conv2d", topi.nn.conv2d_alter_layout)
+    assert "gemm_weight_transform(%w, tile_N=16, tile_K=4)" in text
+
+
+def test_rules_of_targets_are_there() -> None:
+    func = conv2d("NCHW", "OIHW", "float32")
+    mod = tvm.IRModule.from_expr(func)
+    with tvm.target.Target("llvm -mcpu=core-avx2"):
+        assert "contrib_conv2d_NCHWc" in str(run_opt_pass(func, transform.AlterOpLayout()))
+    with tvm.transform.PassContext(opt_level=3):
+        optimized, _ = relay.optimize(mod, "llvm -mcpu=core-avx2")
+        kept = relay.build(mod, "llvm -mcpu=core-avx2").get_graph_json()
+    assert "contrib_conv2d_NCHWc" in str(optimized)
+    assert "NCHWc" not in kept
+
+
 def test_older_homes_of_the_rules() -> None:
     from tvm.topi.cuda import conv3d_winograd, tensorcore_alter_op
     from tvm.topi.x86 import conv2d_alter_op, dense_alter_op, utils

@@ -56,6 +56,19 @@ def test_products_of_cublas() -> None:
     assert composites(cublas.partition_for_cublas(module(dense("int16")))) == []
 
 
+def test_constants_lie_in_the_functions() -> None:
+    weight = relay.const(np.ones((8, 16), "float32"))
+    mod = module(relay.nn.dense(relay.var("x", shape=(2, 16)), weight))
+    for part, operands in ((cublas.partition_for_cublas, 1), (cutlass.partition_for_cutlass, 2)):
+        made = part(module(relay.nn.dense(
+            relay.var("x", shape=(2, 16), dtype="float16"), relay.const(np.ones((8, 16), "float16"))
+        )))  # fmt: skip
+        (func,) = [f for f in made.functions.values() if "Compiler" in f.attrs]
+        assert len(func.params) == operands
+        assert list(func.attrs)[:3] == ["Compiler", "Primitive", "Inline"]
+    assert len(cublas.partition_for_cublas(mod).functions) == 2
+
+
 def test_cudnn() -> None:
     x, k, b = v("x", 1, 4, 6, 6), v("k", 4, 4, 3, 3), v("b", 4)
     both = relay.nn.softmax(relay.nn.relu(relay.nn.bias_add(relay.nn.conv2d(x, k), b)))

@@ -5,6 +5,7 @@ from . import dynamic as dynamic
 from . import gradients as gradients
 from . import image as image
 from . import kernel as kernel
+from . import layout_alterations as layout_alterations
 from . import layout_conversions as layout_conversions
 from . import lowered as lowered
 from . import memory as memory

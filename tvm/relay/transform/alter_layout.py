@@ -24,6 +24,7 @@ from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relay import op as R
 from tvm.relay.expr import Call, Tuple, TupleGetItem
+from tvm.relay.op.layout_alterations import OF_TARGETS
 from tvm.relay.traverse import transform
 from tvm.relay.ty import TensorType, TupleType
 from tvm.support.arguments import explained
@@ -239,10 +240,19 @@ def _tensor_infos(call: Call) -> list[Any]:
 @expr_pass("AlterOpLayout", opt_level=3)
 def AlterOpLayout(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """Calls as the rules `FTVMAlterOpLayout(attrs, inputs, tinfos, out_type)` say."""
+    return _altered(func, ())
 
+
+@expr_pass("AlterOpLayout", opt_level=3)
+def AlterOpLayoutByUsers(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
+    """As `AlterOpLayout`, by the rules that users hang on operators alone."""
+    return _altered(func, tuple(OF_TARGETS.values()))
+
+
+def _altered(func: RelaxExpr, left_out: Sequence[Any]) -> RelaxExpr:
     def alter(old: Call, attrs: Any, args: list[RelaxExpr]) -> RelaxExpr | None:
         rule = old.op.get_attr("FTVMAlterOpLayout")  # type: ignore[attr-defined]
-        if rule is None:
+        if rule is None or rule in left_out:
             return None
         made: RelaxExpr | None = rule(attrs, args, _tensor_infos(old), old.checked_type)
         return made

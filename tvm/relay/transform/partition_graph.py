@@ -129,7 +129,7 @@ class _Partition:
         body = transform(body, lambda old, new: new, known)
         plain = re.sub(r"\W", "_", f"{self.mod_name}_{region.target}_{self.name}_{region.id}")
         symbol = f"tvmgen_{plain}"
-        attrs = {"Primitive": 1, "Inline": 1, "Compiler": region.target, "global_symbol": symbol}
+        attrs = {"Compiler": region.target, "Primitive": 1, "Inline": 1, "global_symbol": symbol}
         var = GlobalVar(symbol)
         self.functions[var] = Function(params, body, None, None, attrs)
         return Call(var, args)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tvm.target.generic_func import generic_func
 
-from . import cuda, x86
+from . import arm, cuda, x86
 
 Rule = Callable[..., Any]
 
@@ -53,7 +53,9 @@ deformable_conv2d_legalize: Final = _legalize("deformable_conv2d")
 dense_legalize: Final = _legalize("dense", cuda=cuda.dense_legalize)
 matmul_legalize: Final = _legalize("matmul")
 
-conv2d_alter_layout: Final = _alter("conv2d", cpu=x86.conv2d_alter_layout)
-conv3d_alter_layout: Final = _alter("conv3d")
-dense_alter_layout: Final = _alter("dense", cpu=x86.dense_alter_layout)
+conv2d_alter_layout: Final[Any] = _alter(
+    "conv2d", cpu=x86.conv2d_alter_layout, arm_cpu=arm.conv2d_alter_layout
+)
+conv3d_alter_layout: Final[Any] = _alter("conv3d")
+dense_alter_layout: Final[Any] = _alter("dense", cpu=x86.dense_alter_layout)
 sparse_dense_alter_layout: Final = _alter("sparse_dense")

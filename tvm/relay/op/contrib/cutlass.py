@@ -212,4 +212,4 @@ def partition_for_cutlass(mod: IRModule, params: Mapping[str, Any] | None = None
         simpler = [t.InferType(), t.SimplifyInference(), t.FoldConstant(), t.FoldScaleAxis()]
         with PassContext(opt_level=3):
             mod = Sequential(simpler)(bound(mod, params))
-    return partitioned(mod, "cutlass", pattern_table())
+    return partitioned(mod, "cutlass", pattern_table(), bind_constants=False)

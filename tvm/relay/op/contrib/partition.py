@@ -15,11 +15,11 @@ from tvm.relay.ty import TensorType
 
 
 def partitioned(
-    mod: IRModule, compiler: str, table: Sequence[Any], params: Mapping[str, Any] | None = None
+    mod: IRModule, compiler: str, table: Sequence[Any], bind_constants: bool = True
 ) -> IRModule:
     """The module whose parts that fit the table are functions for the compiler.
 
-    Parameters become constants first.
+    With `bind_constants` they hold their constants, else those are operands.
     """
     from tvm.relay import transform as t
 
@@ -27,9 +27,9 @@ def partitioned(
         t.InferType(),
         t.MergeComposite(table),
         t.AnnotateTarget([compiler], include_non_call_ops=False),
-        t.PartitionGraph(bind_constants=False),
+        t.PartitionGraph(bind_constants=bind_constants),
         t.InferType(),
-    ])(bound(mod, params))  # fmt: skip
+    ])(mod)  # fmt: skip
 
 
 def bound(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:

@@ -68,7 +68,10 @@ def _packed_type(ctx: Relate) -> Type | None:
     if x is None or weight is None:
         return None
     dims, packed = extents(x), extents(weight)
-    if len(dims) != 2 or len(packed) != 3 or _differ(packed[1], dims[1]):
+    fits = len(packed) in (3, 4) and len(dims) == 2
+    if fits and len(packed) == 4:  # columns in blocks, too
+        packed = [packed[0], packed[1] * packed[3], packed[2]]
+    if not fits or _differ(packed[1], dims[1]):
         raise ctx.fail("the weight does not fit the data", f"a weight (rows, {dims[-1]}, block)")
     rows = AnyDim() if is_any(packed[0], packed[2]) else packed[0] * packed[2]
     if ctx.attrs.units is not None and _differ(int(ctx.attrs.units), rows):
@@ -77,8 +80,10 @@ def _packed_type(ctx: Relate) -> Type | None:
 
 
 def _packed(bb: Any, x: Any, w: Any, *, units: Any, out_dtype: str, weight_layout: str) -> Any:
-    rows, inner, block = w.struct_info.shape.values
-    turned = bb.normalize_argument(R.permute_dims(w, [1, 0, 2]))
+    rows, inner, block, *columns = w.struct_info.shape.values
+    order = [1, 0, 2] if not columns else [1, 3, 0, 2]
+    inner = inner * columns[0] if columns else inner
+    turned = bb.normalize_argument(R.permute_dims(w, order))
     flat = bb.normalize_argument(R.reshape(turned, (inner, rows * block)))
     return R.matmul(x, flat, out_dtype or None)
 
@@ -90,9 +95,9 @@ def contrib_dense_pack(
     data: Expr, weight: Expr, weight_layout: str = "NC", units: int | None = None,
     out_dtype: str = "",
 ) -> Call:  # fmt: skip
-    """`data` times the transpose of a weight in blocks of rows, as "NC8n" says.
+    """`data` times the transpose of a weight in blocks of rows, as "NC8n" says, or "NC16n4c".
 
-    (m, k), (n / block, k, block) -> (m, n)
+    (m, k), (n / block, k, block) -> (m, n)                 (m, k), (n / 16, k / 4, 16, 4) -> (m, n)
     """
     return contrib_dense_pack.call(
         data, weight, units=None if units is None else int(units), out_dtype=out_dtype,
