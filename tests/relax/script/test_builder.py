@@ -87,6 +87,12 @@ def _private_symbol() -> None:
         B.func_attr({"global_symbol": "f"})
 
 
+def _attribute_twice() -> None:
+    with B.function():
+        B.func_attr({"a": 1})
+        B.func_attr({"a": 1})
+
+
 def _dataflow_alone() -> None:
     with B.dataflow():
         pass
@@ -104,6 +110,7 @@ def _then_alone() -> None:
         (_output_outside, "R.output needs to be under"),
         (_two_names, "Duplicate function name"),
         (_private_symbol, "private function may not have"),
+        (_attribute_twice, "Duplicate function attr"),
         (_dataflow_alone, "stands directly in a function"),
         (_then_alone, "stands directly under R.If"),
     ],

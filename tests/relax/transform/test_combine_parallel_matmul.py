@@ -412,3 +412,28 @@ def test_who_is_asked() -> None:
     assert_structural_equal(CombineParallelMatmul(no)(mod), mod)
     block = mod["main"].body.blocks[0]
     assert asked == [("x", 2, 2, [str(binding.var) for binding in block.bindings])]
+
+
+def test_equal_values_become_one_where_products_are_joined() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(
+            x: R.Tensor((8, 16), "float32"),
+            v: R.Tensor((16, 8), "float32"),
+            w: R.Tensor((16, 8), "float32"),
+        ):
+            with R.dataflow():
+                p = R.exp(v)
+                q = R.exp(v)
+                a = R.matmul(x, p)
+                b = R.matmul(x, q)
+                unused = R.tan(w)
+                R.output(a, b)
+            return (a, b)
+
+    after = str(CombineParallelMatmul()(Module))
+    assert after.count("R.exp") == after.count("R.matmul") == 1
+    assert "R.tan" not in after
+    kept = CombineParallelMatmul(lambda *_: False)(Module)
+    assert_structural_equal(kept, Module)

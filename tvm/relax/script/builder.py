@@ -54,7 +54,7 @@ def func_attr(attrs: Mapping[str, Any]) -> None:
                 'A private function may not have the kGlobalSymbol ("global_symbol") attribute; '
                 "remove it, or the option private=True"
             )
-        if key in frame.attrs and frame.attrs[key] != value:
+        if key in frame.attrs:
             raise ValueError(f"Duplicate function attr {key!r}")
         frame.attrs[key] = value
 

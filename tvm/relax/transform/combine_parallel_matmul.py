@@ -40,8 +40,8 @@ from tvm.relax.expr import (
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op import add, concat, matmul, split
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
-from tvm.relax.transform.canonicalize_bindings import canonicalize_bindings
 from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.tidy import tidy_rebound
 from tvm.tir.expr import IntImm
 
 Check = Callable[[Var, Sequence[RelaxExpr], Sequence[RelaxExpr], Mapping[Var, RelaxExpr]], bool]
@@ -55,7 +55,7 @@ def CombineParallelMatmul(
     """No two products of one operand are left that could be one, as far as `check` agrees."""
     new = _Combiner(check).visit_expr(func)
     assert isinstance(new, Function), "functions stay functions"
-    return func if new is func else canonicalize_bindings(new)
+    return func if new is func else tidy_rebound(new)
 
 
 @dataclass
