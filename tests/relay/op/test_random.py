@@ -18,20 +18,21 @@ MASK = (1 << 64) - 1
 
 
 def hashed(key: list[int], block: list[int]) -> list[int]:
-    """Threefry 4x64 with 20 rounds on numbers of Python."""
+    """The four words of a block, in numbers of Python."""
     keys = [*key, 0x1BD11BDAA9FC1A22 ^ key[0] ^ key[1] ^ key[2] ^ key[3]]
-    words = [(a + b) & MASK for a, b in zip(block, key)]
+    words = list(block)
     turns = [(14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22), (32, 32)]
     for step in range(20):
-        for (a, b), by in zip([(0, 1), (2, 3)] if step % 2 == 0 else [(0, 3), (2, 1)],
-                              turns[step % 8]):  # fmt: skip
-            words[a] = (words[a] + words[b]) & MASK
-            words[b] = ((words[b] << by | words[b] >> (64 - by)) & MASK) ^ words[a]
-        if step % 4 == 3:
-            more = step // 4 + 1
+        if step % 4 == 0:
+            more = step // 4
             for k in range(4):
                 extra = more if k == 3 else 0
                 words[k] = (words[k] + keys[(more + k) % 5] + extra) & MASK
+        for (a, b), by in zip([(0, 1), (2, 3)] if step % 2 == 0 else [(0, 3), (2, 1)],
+                              turns[step % 8]):  # fmt: skip
+            words[a] = (words[a] + words[b]) & MASK
+            turned = (words[b] << by | words[b] >> (64 - by)) & MASK
+            words[b] = turned ^ (words[a] + words[b]) & MASK
     return words
 
 
@@ -45,23 +46,60 @@ def split(key: Any) -> Any:
 
 def test_words_are_hashes_of_a_counter() -> None:
     key = relay.random.threefry_key(7).data.numpy()
-    after, words = generated(key, (2, 3))
-    wanted = [w for n in (0, 1) for w in hashed([0, 0, 0, 7], [0, 0, 0, n])]
-    assert words.reshape(-1).tolist() == wanted[:6]
-    assert after.tolist() == [0, 0, 0, 7, 0, 0, 0, 2, 1 << 63, 0]
+    after, words = generated(key, (2, 4))
+    wanted = [w for n in (0, 1) for w in hashed([7, 0, 0, 0], [n] * 4)]
+    assert words.reshape(-1).tolist() == wanted
+    assert after.tolist() == [7, 0, 0, 0, 0, 0, 0, 8, 1 << 63, 0]
+    after, words = generated(key, (2, 3))  # what is left over counts on from the whole blocks
+    wanted = hashed([7, 0, 0, 0], [0] * 4) + hashed([7, 0, 0, 0], [0, 0, 0, 4])[:2]
+    assert words.reshape(-1).tolist() == wanted
+    assert int(after[7]) == 8
 
 
 def test_known_answer() -> None:
-    """Of the paper: zeros under a key of zeros."""
-    assert hashed([0] * 4, [0] * 4)[0] == 0x09218EBDE6C85537
-    assert int(generated(KEY, (4,))[1][0]) == 0x09218EBDE6C85537
+    """Of TVM v0.18, under the key of seed 0."""
+    first, second = 10820750003516416782, 13975171154106464299
+    assert hashed([0] * 4, [0] * 4)[:2] == [first, second]
+    assert generated(KEY, (4,))[1][:2].tolist() == [first, second]
+    (_, found), _ = value_of(lambda k: relay.random.uniform(k, (2,)), [KEY])
+    np.testing.assert_allclose(found, [0.13633931, 0.98360014], rtol=1e-6)
+    (_, found), _ = value_of(lambda k: relay.random.normal(k, (8,)), [KEY])
+    np.testing.assert_allclose(found[:2], [-0.49628177, -1.7025416], rtol=1e-5)
 
 
-def test_what_follows_goes_on() -> None:
+def test_seeds_of_many_bits() -> None:
+    assert relay.random.threefry_key(2**200 + 7).data.numpy()[:4].tolist() == [7, 0, 0, 256]
+
+
+def test_what_follows_is_new() -> None:
     after, first = generated(KEY, (8,))
     _, second = generated(after, (4,))
-    _, whole = generated(KEY, (12,))
-    np.testing.assert_array_equal(np.append(first, second), whole)
+    assert not set(first.tolist()) & set(second.tolist())
+
+
+@pytest.mark.parametrize(
+    ("bits", "path", "left"),
+    [((1 << 63, 0), (1 << 63, 0), (1 << 62, 0)), ((1, 0), (1, 0), (0, 1 << 63)),
+     ((4, 1), (4, 1), (2, 0))],
+)  # fmt: skip
+def test_counters_that_are_used_up(
+    bits: tuple[int, int], path: tuple[int, int], left: tuple[int, int]
+) -> None:
+    """The path becomes longer, and the counter begins anew."""
+    key = np.array([1, 2, 3, 4, 0, 0, 0, MASK - 3, *bits], "uint64")
+    after, words = generated(key, (4,))
+    assert after.tolist() == [1, 2, 3, 4, *path, 0, 4, *left]
+    assert words.tolist() == hashed([1, 2, 3, 4], [*path, 0, 0])
+    kept, _ = generated(key, (2,))
+    assert kept.tolist()[4:6] == [0, 0]
+
+
+def test_keys_that_are_used_up() -> None:
+    key = np.array([1, 2, 3, 4, 5, 6, 0, MASK - 3, 0, 0], "uint64")
+    after, words = generated(key, (4,))
+    fresh = hashed([1, 2, 3, 4], [5, 6, MASK, MASK])
+    assert after.tolist() == [*fresh, 0, 0, 0, 4, 1 << 63, 0]
+    assert words.tolist() == hashed(fresh, [0] * 4)
 
 
 def test_split_keys_have_words_of_their_own() -> None:

@@ -41,8 +41,9 @@ def _keys_type(ctx: Relate) -> Type | None:
 
 @refusing
 def threefry_key(seed: int) -> Constant:
-    """The key of a seed."""
-    words = [0, 0, 0, seed, 0, 0, 0, 0, 1 << 63, 0]
+    """The key of a seed of up to 256 bits, its lowest word first."""
+    seeds = [seed >> 64 * k & (1 << 64) - 1 for k in range(4)]
+    words = [*seeds, 0, 0, 0, 0, 1 << 63, 0]
     return Constant(np.array(words, "uint64"))
 
 
