@@ -37,7 +37,7 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node
 from tvm.target.cpu_model import CpuModel
-from tvm.tir.buffer import decl_buffer
+from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import (
     Add,
     BufferLoad,
@@ -83,6 +83,7 @@ from .base import root_blocks
 from .channel_windows import Chosen, channel_windows
 from .cost import MIN_US, flops_us
 from .fused import epilogue_of, padding_of
+from .phases import PARTS, Phases, has_phases
 from .planes import Plane, plane_of
 from .tiles import LATENCY
 from .turned_runs import Windows
@@ -228,10 +229,13 @@ class _Windows:
             sch, self.node, down, along, self.read, self.source, self.last, self._is_whole(),
             self.digits, cpu,
         ))  # fmt: skip
-        self.rows = self._rows()
-        self.room = cpu.l1d_bytes // 2 // (self.bits // 8)
-        shape = [self._int(max(r * self._chains(r) for r in self.rows)), self._int(self.lanes)]
         kind = str(plane.buffer.dtype)
+        self.room = cpu.l1d_bytes // 2 // (self.bits // 8)
+        self.phases: Phases | None = None
+        if self.source is not None and not self._is_whole() and has_phases(cpu, along, self.lanes):
+            self.phases = Phases(along, self.source.before[along], self.lanes, kind, self.room)
+        self.rows = self._rows()
+        shape = [self._int(max(r * self._chains(r) for r in self.rows)), self._int(self.lanes)]
         self.sums = decl_buffer(shape, str(store.buffer.dtype), "sums", scope="local")
         read = [self._int(len(along.taps)), shape[1]]
         self.row = decl_buffer(read, kind, "row", scope="local")
@@ -294,9 +298,10 @@ class _Windows:
         """The modelled cycles of a tile with this many rows."""
         taps = len(self.down.taps) * len(self.along.taps)
         loads = float(len(self._rows_read(rows)) * len(self.along.taps))
-        if self.along.step > 1:
+        if self.along.step > 1 and self.phases is None:
             loads *= 2  # two vectors, of which lanes are picked
-        loads *= 1 + self.lanes * self.bits / (8 * LINE)  # most of long vectors are in two lines
+        broken = 1.0 if self.phases is None else self.phases.broken / len(self.along.taps)
+        loads *= 1 + broken * self.lanes * self.bits / (8 * LINE)  # long vectors are in two lines
         loads += taps if self._has_factors() else 0
         chains = self._chains(rows)
         waits = taps / min(chains, len(self.along.taps)) * LATENCY / AT_ONCE
@@ -375,10 +380,14 @@ class _Windows:
         block = plan.keep("block", Min(width, self._int(self._columns())))
         lanes = Max(block, self._int(self.lanes))  # those of a short row that have no element, too
         read = plan.keep("read", (lanes - 1) * self.along.step + (self.along.reach + 1))
-        vectors = (read + (self._shift() + 2 * self.lanes - 1)) // self.lanes
-        # rows that are an odd number of vectors apart are spread over all sets of a cache
-        pitch = plan.keep("pitch", (vectors // 2 * 2 + 1) * self.lanes)
-        most = (self._int(self.room) // pitch - (self.down.reach + 1)) // self.down.step + 1
+        if self.phases is None:
+            vectors = (read + (self._shift() + 2 * self.lanes - 1)) // self.lanes
+            # rows that are an odd number of vectors apart are spread over all sets of a cache
+            pitch = plan.keep("pitch", (vectors // 2 * 2 + 1) * self.lanes)
+        else:
+            pitch = plan.keep("pitch", self.phases.pitch(read))
+        room = self.room if self.phases is None else self.phases.apart
+        most = (self._int(room) // pitch - (self.down.reach + 1)) // self.down.step + 1
         strip = plan.keep("strip", Max(most // rows, self._int(1)))
         planes: PrimExpr = self._int(1)
         for iv in self.outer:
@@ -447,7 +456,7 @@ class _Windows:
             scope.add(IfThenElse(short, self._short(call, part), self._wide(call, part)))
         else:
             scope.add(self._wide(call, part))
-        inner = opaque("windows", scope.stmt(), [self.sums, self.row, self.copy], [], [])
+        inner = opaque("windows", scope.stmt(), self._memory(), [], [])
         kind = ForKind.SERIAL if cores == 1 else ForKind.PARALLEL
         loop: Stmt = For(task, 0, chunks * split, kind, inner)
         found = self._chosen_channels(plan, call)
@@ -463,6 +472,10 @@ class _Windows:
         writes = [r.buffer for r in self.sch.get(self.gone()[-1]).writes]
         return opaque(f"{self.node.name_hint}_any_size", whole, [plan.memory], reads, writes)
 
+    def _memory(self) -> list[Buffer]:
+        pair = [] if self.phases is None else [self.phases.pair]
+        return [self.sums, self.row, self.copy, *pair]
+
     def _worth(self) -> PrimExpr:
         """Elements of the result that are worth a thread."""
         work = flops(self.node) * len(self.down.taps) * len(self.along.taps)
@@ -471,6 +484,8 @@ class _Windows:
     def _columns(self) -> int:
         """Columns of the result of which a tile's part of a plane fits the copy, whole vectors."""
         rows = (max(self.rows) - 1) * self.down.step + self.down.reach + 1
+        if self.phases is not None:
+            return self.phases.columns(rows) // self.lanes * self.lanes
         elements = self.room // rows - self._shift() - 3 * self.lanes - self.along.reach
         return elements // self.along.step // self.lanes * self.lanes
 
@@ -573,7 +588,9 @@ class _Windows:
 
     def _filled(self, start: PrimExpr, count: PrimExpr) -> Stmt:
         """The value of the border in some elements of the copy."""
-        return filled(self.copy, start, count, self.lanes, self.plain.other)
+        starts = [start] if self.phases is None else [start, start + self.phases.apart]
+        other = self.plain.other
+        return SeqStmt.flatten([filled(self.copy, s, count, self.lanes, other) for s in starts])
 
     def _copied(
         self, call: _Call, at: Mapping[Var, PrimExpr], copy: _Copy, lines: PrimExpr
@@ -581,12 +598,15 @@ class _Windows:
         """The rows of a plane that are there; rows of the border where others were before."""
         source, zero, scope = self.plain, self._int(0), Scope()
         above = scope.let("above", copy.row * self.down.step - source.before[self.down])
-        left = scope.let("left", copy.column * self.along.step - source.before[self.along])
+        odd = 0 if self.phases is None else self.phases.odd
+        left = scope.let("left", copy.column * self.along.step - source.before[self.along] - odd)
         first = scope.let("first", Max(-above, zero))
         last = scope.let("last", Max(Min(source.size(self.down) - above, lines), first))
         begin = scope.let("begin", Max(left, zero))
-        length = scope.let("length", Min(left + call.read, source.size(self.along)) - begin)
-        skipped = scope.let("skipped", Min(begin - left, call.read) + self._shift())
+        length = scope.let("length", Min(left + call.read + odd, source.size(self.along)) - begin)
+        inset: PrimExpr = Min(begin - left, call.read)
+        inset = inset + self._shift() if self.phases is None else inset // PARTS + self.phases.shift
+        skipped = scope.let("skipped", inset)
         several = less(call.strip * call.rows, call.height)
         again = [self._filled(zero, first * copy.pitch),
                  self._filled(last * copy.pitch, (lines - last) * copy.pitch)]  # fmt: skip
@@ -599,7 +619,11 @@ class _Windows:
         def value(i: PrimExpr) -> PrimExpr:
             return source.at(at, {self.down: line, self.along: begin + i})
 
-        inner.add(copied_row(self.copy, target, length, self.lanes, value, source.other))
+        if self.phases is None:
+            row = copied_row(self.copy, target, length, self.lanes, value, source.other)
+        else:
+            row = self.phases.copied(self.copy, target, length, value, source.other)
+        inner.add(row)
         scope.add(For(j, first, last - first, ForKind.SERIAL, inner.stmt()))
         return scope.stmt()
 
@@ -674,13 +698,18 @@ class _Windows:
         """A step along all rows after another: a column of the window is in registers."""
         lane, tap = self._var("lane"), self._var("tap")
         copy, steps = strip.copy, list[Stmt]()
-        origin = None if copy is None else scope.let(
-            "origin", (y - copy.row) * self.down.step * copy.pitch
-            + (x - copy.column) * self.along.step + self._shift(),
-        )  # fmt: skip
+        origin, phases = None, self.phases
+        if copy is not None:
+            begin = (x - copy.column) * self.along.step + self._shift()
+            if phases is not None:
+                begin = x - copy.column + phases.shift
+            line = (y - copy.row) * self.down.step * copy.pitch
+            origin = scope.let("origin", line + begin)
         for offset, uses in self._rows_read(size).items():
             if copy is not None and origin is not None:
                 column = tap * self.along.scale + lane * self.along.step
+                if phases is not None:
+                    column = phases.place(tap) + lane
                 value: PrimExpr = BufferLoad(self.copy, [origin + copy.pitch * offset + column])
             else:
                 line, column = self._read_at(y, x, offset, tap, lane)
