@@ -327,3 +327,18 @@ def test_copies_of_results_are_apart_from_these() -> None:
     first.mul_(2)
     torch.testing.assert_close(copy, x + 1)
     torch.testing.assert_close(same, first)
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_functions_of_numpy(dynamic: bool) -> None:
+    import numpy as np
+
+    def func(x: Any) -> Any:
+        x = x * 2
+        x *= np.sqrt(x.shape[1])
+        return x, torch.from_numpy(np.sum(np.exp(x.numpy()), axis=-1))
+
+    torch._dynamo.reset()
+    x = torch.rand(3, 5)
+    with torch.no_grad():
+        assert_same(torch.compile(func, backend=relax_dynamo(), dynamic=dynamic)(x), func(x))

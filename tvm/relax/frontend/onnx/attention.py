@@ -34,7 +34,9 @@ class Heads:
 
     def __init__(self, node: Node, query: RelaxExpr, key: RelaxExpr, value: RelaxExpr) -> None:
         self.node, self.bb = node, node.bb
-        self.query, self.key, self.value = (node.bb.emit(x) for x in (query, key, value))
+        self.query: RelaxExpr = node.bb.emit(query)
+        self.key: RelaxExpr = node.bb.emit(key)
+        self.value: RelaxExpr = node.bb.emit(value)
         self.dtype = str(self.query.struct_info.dtype)  # type: ignore[attr-defined]
 
     def extents(self) -> tuple[PrimExpr, PrimExpr, PrimExpr, PrimExpr]:

@@ -13,12 +13,14 @@ from tvm.tir.expr import Var
 
 from .base_fx_graph_translator import target_name
 from .dynamo_gradients import memory_of, records_gradients, with_gradients
+from .dynamo_views import fake_memory, with_views
 from .exported_program_translator import ExportedProgramImporter
 from .fx_translator import WRITING, from_fx
 from .inner_graphs import has_inner_graphs
 from .inplace import FRESH
 
-_TRANSFORMS: Final = ("torch._C._functorch", "torch._functorch")
+# the last one: functions of numpy, on tensors
+_TRACED_ANEW: Final = ("torch._C._functorch", "torch._functorch", "torch._dynamo.utils")
 
 
 def device_from_inputs(example_inputs: Sequence[Any]) -> Any:
@@ -129,7 +131,7 @@ def _is_write(node: Any) -> bool:
 
 
 def _is_traced_anew(graph_module: Any) -> bool:
-    """Whether torch traces a part of the graph anew: `autocast`, `vmap`, graphs within it."""
+    """Whether torch traces a part of the graph anew: `autocast`, `vmap`, numpy, graphs within."""
     import torch
 
     higher: Any = torch._ops.HigherOrderOperator
@@ -137,7 +139,7 @@ def _is_traced_anew(graph_module: Any) -> bool:
     return has_inner_graphs(graph_module) or any(
         (target_name(node) == "_enter_autocast" and node.args[2])
         or isinstance(node.target, higher)
-        or str(getattr(node.target, "__module__", "")).startswith(_TRANSFORMS)
+        or str(getattr(node.target, "__module__", "")).startswith(_TRACED_ANEW)
         for node in nodes
     )
 
@@ -183,6 +185,11 @@ def _functional(graph_module: Any, examples: Sequence[Any], pipeline: Any) -> Ca
 
 def _compiled(graph_module: Any, examples: Sequence[Any], pipeline: Any) -> Callable[..., Any]:
     """The graph as a function from tensors of torch to tensors of torch."""
+    return with_views(graph_module, lambda graph: _computed(graph, examples, pipeline))
+
+
+def _computed(graph_module: Any, examples: Sequence[Any], pipeline: Any) -> Callable[..., Any]:
+    """The same, each result in memory of its own."""
     import torch
 
     from tvm import runtime, target
@@ -227,19 +234,9 @@ def _memories(graph_module: Any) -> tuple[frozenset[Any], list[Any]]:
     """The memory of the inputs, and that of each result, as torch has followed it."""
     nodes = list(graph_module.graph.nodes)
     results = nodes[-1].args[0]
-    given = frozenset(_fake_memory(node) for node in nodes if node.op == "placeholder")
+    given = frozenset(fake_memory(node) for node in nodes if node.op == "placeholder")
     flat = results if isinstance(results, (tuple, list)) else (results,)
-    return given, [_fake_memory(node) for node in flat]
-
-
-def _fake_memory(node: Any) -> Any:
-    """What tells the memory of a value apart; None where torch has not followed it."""
-    meta = getattr(node, "meta", {})
-    value = meta.get("example_value", meta.get("val"))
-    if value is None:
-        value = getattr(meta.get("grapharg"), "fake_tensor", None)
-    storage = getattr(value, "untyped_storage", None)
-    return None if storage is None else storage()._cdata
+    return given, [fake_memory(node) for node in flat]
 
 
 def _to_tvm(tensor: Any) -> Any:

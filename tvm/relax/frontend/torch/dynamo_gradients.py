@@ -16,6 +16,7 @@ from tvm.error import OpNotImplemented, TVMError, message
 
 from .base_fx_graph_translator import target_name
 from .dropout import active_dropouts
+from .dynamo_views import views_of_inputs
 
 Compiler: TypeAlias = "Callable[[Any, Sequence[Any]], Callable[..., Any]]"
 
@@ -131,6 +132,7 @@ def _apart(graph: Any, run: Callable[..., Any]) -> Callable[..., Any]:
     results = list(next(iter(reversed(graph.graph.nodes))).args[0])
     inputs = [node for node in graph.graph.nodes if node.op == "placeholder"]
     place = {node: number for number, node in enumerate(inputs)}
+    views = set(views_of_inputs(graph))  # torch's own: it notices writes
     first = [results.index(one) if one is not None else 0 for one in results]
 
     def call(*given: Any) -> tuple[Any, ...]:
@@ -142,7 +144,7 @@ def _apart(graph: Any, run: Callable[..., Any]) -> Callable[..., Any]:
                 value = given[place[node]]
             elif first[number] < number and node is not None:
                 value = made[first[number]]
-            elif memory_of(value) in taken:
+            elif number not in views and memory_of(value) in taken:
                 value = value.clone()
             made.append(value)
             taken |= {memory_of(value)} - {None}
