@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.relax.programs import RelaxPassTest
+from tvm.ir import IRModule
 from tvm.relax.transform import KillAfterLastUse
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -38,7 +39,7 @@ class TestStorageAndTensors(RelaxPassTest):
 
 
 class TestObjectsNamesAndResults(RelaxPassTest):
-    """Other values are objects; names that nobody reads go; results and killed values stay."""
+    """Shapes hold no memory; names that nobody reads go; results and killed values stay."""
 
     run = KillAfterLastUse()
 
@@ -62,7 +63,6 @@ class TestObjectsNamesAndResults(RelaxPassTest):
             s = R.shape_of(x)
             y = R.add(x, x)
             t = R.reshape(y, s)
-            _1 = R.vm.kill_object(s)
             _ = R.memory.kill_tensor(y)
             u = R.exp(t)
             _2 = R.memory.kill_tensor(t)
@@ -116,7 +116,9 @@ class TestOtherNames(RelaxPassTest):
             return e
 
 
-class TestAnotherNameIsTheResult(RelaxPassTest):
+class TestTupleHoldsItsFields(RelaxPassTest):
+    """Also one that is the result: its fields need no variables of their own."""
+
     run = KillAfterLastUse()
 
     @I.ir_module
@@ -136,7 +138,23 @@ class TestAnotherNameIsTheResult(RelaxPassTest):
             y = R.add(x, x)
             a = R.exp(y)
             t = (y, a)
+            _ = R.memory.kill_tensor(y)
+            _1 = R.memory.kill_tensor(a)
             return t
+
+
+def test_numbers_and_functions_are_not_killed() -> None:
+    @R.function(pure=False)
+    def before(x: R.Tensor([4], "float32")):
+        a = R.str("a")
+        n = R.call_packed("f", x, a, sinfo_args=R.Prim("int64"))
+        g = R.call_packed("g", n, sinfo_args=R.Callable((R.Object,), R.Object))
+        r = R.call_packed("h", g, sinfo_args=R.Object)
+        return r
+
+    text = str(KillAfterLastUse()(IRModule({"main": before})))
+    assert text.count("kill_object") == 1
+    assert "R.vm.kill_object(a)" in text
 
 
 class TestNamesThatAreRead(RelaxPassTest):

@@ -5,8 +5,10 @@
     return gv                           _ = R.memory.kill_tensor(lv)
                                         return gv
 
-Storage gets `kill_storage`, a tensor `kill_tensor`, any other value `vm.kill_object`. Parameters,
-what the function returns, and what is killed already stay. The function becomes canonical first:
+Storage gets `kill_storage`, a tensor `kill_tensor`, another object or a tuple `vm.kill_object`;
+shapes, numbers and functions hold no memory. Parameters, what the function returns, and what is
+killed already stay; what stands in a tuple may go, as the tuple holds it, too. The function becomes
+canonical first:
 names, items of tuples that are known and casts that say nothing new are what they stand for. Where
 one stays, or a branch may give a value, that is used for the last time where one of these is; these
 themselves are not killed. A branch keeps what was made around it: the other branch, or what
@@ -27,14 +29,12 @@ from tvm.relax.expr import (
     Constant,
     DataflowBlock,
     DataflowVar,
-    DataTypeImm,
     Function,
     If,
     MatchCast,
     PrimValue,
     SeqExpr,
     ShapeExpr,
-    StringImm,
     Tuple,
     TupleGetItem,
     Var,
@@ -44,7 +44,13 @@ from tvm.relax.expr import (
 from tvm.relax.op.base import VOID_RESULT
 from tvm.relax.op.memory.memory import kill_storage, kill_tensor
 from tvm.relax.op.vm.vm import kill_object
-from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.struct_info import (
+    FuncStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 from tvm.relax.transform.canonicalize_bindings import KILLS, canonicalize_bindings
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import (
@@ -55,7 +61,8 @@ from tvm.relax.transform.rebuild import (
 )
 
 _STORAGE = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
-_NO_REGISTER = (Constant, DataTypeImm, PrimValue, ShapeExpr, StringImm)  # known in advance
+_NO_REGISTER = (Constant, PrimValue, ShapeExpr)  # known in advance
+_NO_MEMORY = (FuncStructInfo, PrimStructInfo, ShapeStructInfo)
 
 
 @relax_pass("KillAfterLastUse")
@@ -164,6 +171,8 @@ def _last_uses(seq: SeqExpr) -> dict[Var, list[Call]]:
         is_name = names.of.get(var) and not isinstance(var.struct_info_, TupleStructInfo)
         if var not in last or var in stays or is_name or isinstance(binding.value, _NO_REGISTER):
             continue
+        if isinstance(var.struct_info_, _NO_MEMORY):
+            continue
         kinds = found.setdefault(last[var], [[], [], []])
         if not isinstance(binding, MatchCast) and is_call_of(binding.value, *_STORAGE):
             kinds[2].append(kill_storage(var))
@@ -175,7 +184,7 @@ def _last_uses(seq: SeqExpr) -> dict[Var, list[Call]]:
 
 
 class _Names:
-    """For each variable the values that it may be another name of, or hold."""
+    """For each variable the values that it may be another name of."""
 
     def __init__(self, seq: SeqExpr) -> None:
         self.of: dict[Var, tuple[Var, ...]] = {}
@@ -203,8 +212,6 @@ class _Names:
     def _meant(self, value: RelaxExpr) -> list[Var]:
         if isinstance(value, Var):
             return [value]
-        if isinstance(value, Tuple):
-            return [var for field in value.fields for var in self._meant(field)]
         if isinstance(value, TupleGetItem):
             whole = value.tuple_value
             known = self._tuples.get(whole) if isinstance(whole, Var) else whole
