@@ -571,3 +571,14 @@ def test_sums_and_literals_that_a_quotient_does_not_part() -> None:
                 consts = {var: tir.const(value, "int64") for var, value in values.items()}
                 truth = [Analyzer().simplify(substitute(e, consts)) for e in (expr, found)]
                 assert bool(truth[0]) == bool(truth[1]), f"{expr} -> {found}"
+
+
+def test_literals_of_narrow_floats_stay() -> None:
+    for dtype in ("float16", "bfloat16"):
+        a, b, zero = (e.FloatImm(dtype, v) for v in (7.0, 2.0, 0.0))
+        for kind in (e.Add, e.Sub, e.Mul, e.Div):
+            assert isinstance(Analyzer().simplify(kind(a, b)), kind)
+        assert str(Analyzer().simplify(e.Mul(zero, a))) == f"T.{dtype}(0.0)"
+        assert str(Analyzer().simplify(e.LT(b, a))) == "T.bool(True)"
+    wide = e.Mul(e.FloatImm("float32", 7.0), e.FloatImm("float32", 2.0))
+    assert str(Analyzer().simplify(wide)) == "T.float32(14.0)"

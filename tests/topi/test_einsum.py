@@ -38,3 +38,11 @@ def test_refuses() -> None:
         topi.einsum("ij,jk->ik", a, a)
     with pytest.raises(ShapeError, match=r"no operand has the letter 'z'"):
         topi.einsum("ij->z", a)
+
+
+def test_sums_run_over_letters_in_their_order() -> None:
+    """The operands name z first; loops are ordered by the alphabet, whoever names them."""
+    a, b = te.placeholder((3, 4), name="A"), te.placeholder((4, 5), name="B")
+    out = topi.einsum("zy,yx->", a, b)
+    assert [axis.var.name for axis in out.op.reduce_axis] == ["x", "y", "z"]
+    assert [int(axis.dom.extent) for axis in out.op.reduce_axis] == [5, 4, 3]

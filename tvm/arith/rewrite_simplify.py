@@ -734,9 +734,15 @@ def _has_quotient(expr: PrimExpr) -> bool:
     return False
 
 
+_SUMS_AND_PRODUCTS: Final = (e.Add, e.Sub, e.Mul, e.Div)
+
+
 def _fold(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     if isinstance(a, e.StringImm) or isinstance(b, e.StringImm) or a.dtype.is_custom:
         return None
+    narrow = a.dtype.is_floating and a.dtype.bits < 32 and kind in _SUMS_AND_PRODUCTS
+    if narrow and a.value and b.value:  # type: ignore[attr-defined]
+        return None  # like those that operators make: what rounds them is the machine
     value = scalar.binary(_NAMES[kind], a.value, b.value, a.dtype)  # type: ignore[attr-defined]
     if value is None:
         return None

@@ -67,7 +67,7 @@ def einsum(subscripts: str, *operand: Any) -> te.Tensor:
     unknown = [x for x in result if x not in extents]
     if unknown:
         raise ShapeError(f"topi.einsum {subscripts!r}: no operand has the letter {unknown[0]!r}")
-    summed = [x for x in extents if x not in result]
+    summed = sorted(x for x in extents if x not in result)
     taps = {x: te.reduce_axis((0, extents[x]), x) for x in summed}
 
     def element(*i: Any) -> PrimExpr:

@@ -142,7 +142,7 @@ def _size_with_padding(windows: _Windows, i: Sequence[Any]) -> PrimExpr:
         start = i[axis] * windows.stride[k] - windows.before[k]
         end = start + (windows.kernel[k] - 1) * windows.dilation[k]
         last = windows.x.shape[axis] + windows.after[k] - 1 - windows.extra[k]
-        total = total * (tir.indexdiv(te.min(end, last) - start, windows.dilation[k]) + 1)
+        total = total * (tir.truncdiv(te.min(end, last) - start, windows.dilation[k]) + 1)
     return total
 
 
