@@ -134,7 +134,7 @@ def _lines_become(page: Page, wanted: list[str]) -> None:
     """The editor shows these lines first, at the latest in a moment: it makes them anew."""
     script = """return [...document.querySelectorAll("[data-editor] .cm-line")].slice(0, 3)
         .map((line) => line.innerText)"""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while (shown := page.driver.execute_script(script)) != wanted and time.monotonic() < end:
         time.sleep(0.02)
     assert shown == wanted

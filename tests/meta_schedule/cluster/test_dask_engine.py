@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 import tempfile
 
 import pytest
 
 from tests.meta_schedule.cluster.searched import found_on
 
-pytest.importorskip("distributed", reason="the extra tvm-py[dask] is not installed")
-pytestmark = pytest.mark.cpu
+pytestmark = [
+    pytest.mark.cpu,
+    pytest.mark.skipif(  # long to import, which each collection would pay
+        importlib.util.find_spec("distributed") is None,
+        reason="the extra tvm-py[dask] is not installed",
+    ),
+]
 
 
 def test_tuned_on_dask() -> None:
