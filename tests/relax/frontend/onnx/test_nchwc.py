@@ -79,11 +79,16 @@ def network() -> onnx.ModelProto:
     return make_model(nodes, two_sizes()[0], ["y", "z"], weights, shapes=PICTURES)
 
 
-def test_a_network_saved_for_this_machine(tmp_path: Path) -> None:
+@pytest.mark.parametrize("open_", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_network_saved_for_this_machine(open_: bool, tmp_path: Path) -> None:
     model = saved(network(), tmp_path / "saved.onnx")
     kinds = {node.op_type for node in model.graph.node if node.domain == BLOCKED}
     assert {"Conv", "ReorderOutput", "AveragePool", "GlobalAveragePool"} <= kinds
-    check_sizes(model, two_sizes(), 1e-4)
+    if open_:  # seven convolutions for any size take ten times as long to compile
+        check_sizes(model, two_sizes(), 1e-4)
+    else:
+        for feeds in two_sizes():
+            check_sizes(model, [feeds], 1e-4, shape_dict={"x": list(feeds["x"].shape)})
 
 
 @pytest.mark.parametrize(
