@@ -34,3 +34,17 @@ def test_offsets_move_the_taps() -> None:
         op, *(a.transpose(0, 2, 3, 1).copy() for a in (x, offset)), w.transpose(2, 3, 1, 0).copy()
     )
     close(got, wanted.transpose(0, 2, 3, 1), 1e-4, 1e-5)
+
+
+def test_nothing_lies_before_the_first_row_or_column() -> None:
+    x, w = np.arange(1, 5, dtype="float32").reshape(1, 1, 2, 2), np.ones((1, 1, 1, 1), "float32")
+    for rows, columns, wanted in (
+        (-0.25, 0.0, [[0, 0], [2.5, 3.5]]),
+        (0.0, -0.5, [[0, 1.5], [0, 3.5]]),
+        (0.5, 0.0, [[2, 3], [1.5, 2]]),  # behind the last row zeros are mixed in
+    ):
+        offsets = np.zeros((1, 2, 2, 2), "float32")
+        offsets[0, 0], offsets[0, 1] = rows, columns
+        op = lambda d, o, k: nn.deformable_conv2d_nchw(d, o, k, 1, 0, 1, 1, 1, "float32")
+        found = evaluate(op, x, offsets, w)
+        close(found, np.array(wanted, "float32").reshape(1, 1, 2, 2))

@@ -49,7 +49,7 @@ def _deformable(
         raise ShapeError(f"deformable_conv2d_nhwc: {groups} groups; legal: 1")
 
     def load(n: Any, c: Any, y: PrimExpr, x: PrimExpr) -> PrimExpr:
-        """The data between elements, zero outside."""
+        """The data between elements; zero outside, and wholly before the first row or column."""
         y0, x0 = tir.floor(y), tir.floor(x)
         total: PrimExpr = tir.const(0, data.dtype)
         for i in (0, 1):
@@ -60,7 +60,8 @@ def _deformable(
                 at = data(n, yy, xx, c) if last else data(n, c, yy, xx)
                 zero = tir.const(0, data.dtype)
                 total = total + tir.if_then_else(inside, at, zero) * weight.astype(data.dtype)
-        return total
+        nothing = tir.const(0, data.dtype)
+        return tir.if_then_else(tir.all(y >= 0.0, x >= 0.0), total, nothing)
 
     def moved(n: Any, i: Any, j: Any, c: Any, y: Any, x: Any) -> PrimExpr:
         group = tir.indexdiv(c, per_deformable)

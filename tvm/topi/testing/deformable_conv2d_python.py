@@ -35,7 +35,9 @@ def deformable_conv2d_nchw_python(
 
 
 def _between(plane: Any, y: float, x: float) -> float:
-    """The value between four elements, zero outside."""
+    """The value between four elements; zero outside, and before the first row or column."""
+    if y < 0 or x < 0:
+        return 0.0
     top, left = math.floor(y), math.floor(x)
     total = 0.0
     for i in (top, top + 1):

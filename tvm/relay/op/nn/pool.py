@@ -345,10 +345,25 @@ def _times(extent: Any, scale: float) -> Any:
     return tir.Cast("int32", tir.round(product))
 
 
+def _upsampled(
+    x: Any, scale_h: float, scale_w: float, layout: str, method: str, align_corners: bool
+) -> Any:
+    """As TOPI, but for the cubic weights, which are Relay's (of its resize2d)."""
+    if method != "bicubic":
+        return topi.nn.upsampling(x, scale_h, scale_w, layout, method, align_corners)
+    sizes = dict(zip(layout, x.shape))
+    size = [_times(getattr(sizes[axis], "value", sizes[axis]), float(scale))
+            for axis, scale in (("H", scale_h), ("W", scale_w))]  # fmt: skip
+    mode = "align_corners" if align_corners else "asymmetric"
+    return topi.image.resize2d(
+        x, (0.0, 0.0, 0.0, 0.0), size, layout, "cubic", mode, bicubic_alpha=-0.5
+    )
+
+
 @relay_op("nn.upsampling", "UpSamplingAttrs", operands=("data",), relation=_scaled, level=2,
           pattern=INJECTIVE, optional={"scale_h": 1.0, "scale_w": 1.0},
           lower=lambda bb, x, *, scale_h, scale_w, layout, method, align_corners: bb.call_te(
-              topi.nn.upsampling, x, scale_h, scale_w, layout, method, align_corners)
+              _upsampled, x, scale_h, scale_w, layout, method, align_corners)
           )  # fmt: skip
 def upsampling(
     data: Expr, scale_h: Any = 1, scale_w: Any = 1, layout: str = "NCHW",
