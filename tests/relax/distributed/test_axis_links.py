@@ -42,6 +42,7 @@ def test_moves():
         (0, 0, 0), (0, 1, 1), (0, 2, 3),
     ]  # fmt: skip
     assert _links(lambda x: op.reshape(x, (32, 6)), (8, 4, 6)) == [(0, 0, 0), (0, 2, 1)]
+    assert _links(lambda x: op.reshape(x, (1, 4, 1, 8)), (4, 8)) == [(0, 0, 1), (0, 1, 3)]
 
 
 def test_other_operators_link_nothing():

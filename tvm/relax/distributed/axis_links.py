@@ -156,7 +156,10 @@ def _permute(
 def _reshape(
     call: Call, operands: Sequence[TensorStructInfo | None], result: TensorStructInfo
 ) -> list[Link]:
-    """The first dimension of each group of dimensions whose products agree."""
+    """The first dimension of each group of dimensions whose products agree.
+
+    A new dimension of extent one cannot be split: the group begins with the next one.
+    """
     info = operands[0]
     if info is None or info.values is None or result.values is None:
         return []
@@ -164,6 +167,9 @@ def _reshape(
     source, target = list(info.values), list(result.values)
     i = j = 0
     while i < len(source) and j < len(target):
+        if const_int(target[j]) == 1 and const_int(source[i]) != 1:
+            j += 1
+            continue
         links.append((0, i, j))
         a, b = source[i], target[j]
         i, j = i + 1, j + 1
