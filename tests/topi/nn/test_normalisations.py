@@ -123,3 +123,11 @@ def test_types_are_checked() -> None:
         nn.layer_norm(x, g, None, [1])
     with pytest.raises(DTypeError, match=r"only support float32, float16, bfloat16 and float64"):
         nn.rms_norm(te.placeholder((3, 4), "int32"), te.placeholder((4,), "int32"), [1])
+
+
+def test_counts_of_halves() -> None:
+    """Products of extents that float16 has are its numbers, as in v0.22; larger ones are not."""
+    for shape, shown in (((4, 6), "T.float16(4.0) * T.float16(6.0)"), ((300, 300), "T.float32(9")):
+        x, g, b = (te.placeholder(s, "float16") for s in ((2, *shape), shape, shape))
+        func = te.create_prim_func([x, g, b, topi.nn.layer_norm(x, g, b, axis=[1, 2])])
+        assert shown in func.script()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from tvm import te, tir
@@ -38,6 +39,24 @@ def accumulator(dtype: DataType) -> DataType:
     return DataType("float32") if dtype in ("float16", "bfloat16") else dtype
 
 
+# float16 has all whole numbers up to here, so that a product of extents is exact.
+_WHOLE_IN_HALF = 2048
+
+
+def _count(extents: Sequence[PrimExpr], given: DataType, wide: DataType) -> PrimExpr:
+    """The number of elements; of float16 as the product of such numbers where that is exact.
+
+    So v0.22 writes it. Larger products would be rounded, or infinite, and extents may be large.
+    """
+    known = [extent.value for extent in extents if isinstance(extent, tir.IntImm)]
+    exact = len(known) == len(extents) and prod(known) <= _WHOLE_IN_HALF
+    dtype = given if given == "float16" and exact else wide
+    count: PrimExpr = tir.const(1, dtype)
+    for extent in extents:
+        count = count * extent
+    return count.astype(wide)
+
+
 class Moments:
     """Sums of x and of x * x over axes, and mean and variance from them."""
 
@@ -57,10 +76,7 @@ class Moments:
         self.sums, self.squares = stages(
             self.shape, element, f"{name}_red_temp", tag.COMM_REDUCE
         )
-        count: PrimExpr = tir.const(1, self.dtype)
-        for axis in axes:
-            count = count * data.shape[axis]
-        self.count = count
+        self.count = _count([data.shape[axis] for axis in axes], data.dtype, self.dtype)
 
     def split(self, i: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The indices along the reduced axes, and those along the others."""
