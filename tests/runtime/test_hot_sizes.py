@@ -77,6 +77,34 @@ def test_calls_run_the_form_of_their_sizes() -> None:
     assert variant.gain() is not None
 
 
+def test_short_calls_of_one_size_are_tried_without_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hot_sizes, "SAMPLED_SECONDS", 1e3)  # one call in 256 is timed
+    func = SizedFunction(INFO, lambda x, w, y: ("general", *x.shape), None)
+    looks: list[tuple[int, ...]] = []
+
+    def fixed(x: Any, w: Any, y: Any) -> Any:
+        looks.append(x.shape)
+        if x.shape != (2, 3) or y.shape != (5,):
+            raise ValueError("sizes")
+        if x[0, 0]:
+            raise ArithmeticError("values")
+        return "variant"
+
+    func.add(((2, 3), (5,)), fixed, Variant("main", {}, "asked for", "ready"))
+    assert func(*args(4, 5)) == ("general", 4, 3)
+    assert looks == []
+    for _ in range(600):
+        assert func(*args(2, 5)) == "variant"
+    assert func(*args(4, 5)) == ("general", 4, 3)
+    assert looks[-1] == (4, 3)  # which was tried
+    assert func(*args(4, 5)) == ("general", 4, 3)
+    assert looks.count((4, 3)) == 1  # and is not again, as sizes change
+    for _ in range(2000):
+        func(*args(2, 5))
+    with pytest.raises(ArithmeticError, match="values"):  # of a call of the right sizes
+        func(np.ones((2, 3)), W, np.zeros(5))
+
+
 def test_a_size_that_took_long_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hot_sizes, "HOT_SECONDS", 0.01)
     builder = Recorder()

@@ -26,6 +26,9 @@ from .artefact import FunctionInfo
 HOT_SECONDS: Final = 5.0  # what compiling takes, about: at most twice the best that was possible
 MIN_SECONDS: Final = 1e-4  # shorter calls gain less than looking at their sizes costs
 SAMPLED_SECONDS: Final = 1e-3  # of shorter calls one is timed for so many seconds of them
+# Calls of which fewer are timed than one in so many (they take 250 us at most) try the variant of
+# the last calls without a look at their sizes: it looks at them itself, and in no time.
+TRUSTED_STRIDE: Final = 4
 MAX_SIZES: Final = 256  # that account is kept of
 MAX_VARIANTS: Final = 8
 MAX_BYTES: Final = 1 << 30  # of compiled variants, their weights included
@@ -116,7 +119,10 @@ class SizeReport:
 
 
 class SizedFunction:
-    """A function for all sizes that runs the variant where a call's sizes have one."""
+    """A function for all sizes that runs the variant where a call's sizes have one.
+
+    Where short calls have had the sizes of one variant for a while, that is tried first.
+    """
 
     def __init__(
         self, info: FunctionInfo, general: Callable[..., Any], request: Callable[..., None] | None
@@ -131,21 +137,37 @@ class SizedFunction:
         self._accounts: dict[Sizes, Account] = {}
         self._asked: set[Sizes] = set()
         self._stride = self._left = 1
+        self._trusted: Callable[..., Any] | None = None  # the form that is tried first
+        self._last: Callable[..., Any] | None = None  # the form of the last calls that were timed,
+        self._times, self._needed = 0, 2  # so many of them, and those that make it a trusted one
         self._lock = threading.Lock()  # of the accounts: calls come from several threads
 
     def __call__(self, *args: Any) -> Any:
-        form, forms = self._general, self._forms
-        if forms:
-            known = forms.get(self._sizes(args))
-            if known is not None:
-                form = known[0]
         self._left -= 1
         if self._left > 0:
-            return form(*args)
+            form = self._trusted
+            if form is None:
+                form = self._form(args) if self._forms else self._general
+                return form(*args)
+            try:
+                return form(*args)
+            except Exception:  # sizes are the first that a variant looks at: it has done nothing
+                if self._form(args) is form:
+                    raise
+            self._trusted, self._times = None, 0
+            self._needed = min(2 * self._needed, 1024)
+            return self._form(args)(*args)
+        form = self._form(args)
         start = time.perf_counter()
         result = form(*args)
         self._note(args, form, time.perf_counter() - start)
         return result
+
+    def _form(self, args: Sequence[Any]) -> Callable[..., Any]:
+        """The form for the sizes of a call."""
+        forms = self._forms
+        known = forms.get(self._sizes(args)) if forms else None
+        return self._general if known is None else known[0]
 
     def sizes(self, shapes: Shapes) -> Sizes:
         """The sizes that calls with these shapes have."""
@@ -168,6 +190,10 @@ class SizedFunction:
     def _note(self, args: Sequence[Any], form: Callable[..., Any], seconds: float) -> None:
         calls = self._stride
         self._stride = self._left = max(1, min(256, int(SAMPLED_SECONDS / max(seconds, 1e-9))))
+        self._times = self._times + 1 if form is self._last else 1
+        self._last = form
+        often = self._times >= self._needed and self._stride >= TRUSTED_STRIDE
+        self._trusted = form if often and form is not self._general else None
         sizes = self._sizes(args)
         if sizes is None:
             return
