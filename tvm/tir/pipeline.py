@@ -16,6 +16,7 @@ from . import transform as t
 from .transform.bf16_compute_legalize import BF16ComputeLegalizeAll
 from .transform.configure_tiles import ConfigureTiles
 from .transform.guard_empty_results import GuardEmptyResults
+from .transform.join_digits import JoinDigits
 from .transform.legalize_narrow_floats import LegalizeNarrowFloats
 from .transform.lower_intrin import LowerForBackend
 from .transform.lower_packed_calls import LowerPackedCalls
@@ -65,6 +66,7 @@ def _blocks_to_loops(ctx: PassContext) -> list[Pass]:
         t.Simplify(),  # guards that always hold go while block facts are known
         t.LowerOpaqueBlock(),  # no blocks, no scheduling from here on
         t.FlattenBuffer(as_maps=False),  # from here on every buffer is one-dimensional
+        JoinDigits(),  # of places in several dimensions, which are one number now
     ]
 
 
@@ -227,6 +229,7 @@ def _blocks_to_launches() -> list[Pass]:
         t.TransformMmaBufferLayout(),  # after the pipeline, which adds versions of buffers
         t.LowerOpaqueBlock(),  # no blocks, no scheduling from here on
         t.FlattenBuffer(as_maps=False),  # from here on every buffer is one-dimensional
+        JoinDigits(),  # of places in several dimensions, which are one number now
         StaticSharedMemory(),  # while every allocation is known by itself
         BF16ComputeLegalizeAll(),  # where the device has no arithmetic on them
     ]

@@ -506,6 +506,25 @@ def test_choices_load_only_what_they_take(target):
         assert [load.predicate is not None for load in loads] == [True]
 
 
+def test_choices_take_what_their_condition_has_loaded():
+    """Whole; what stands behind another choice may not be there."""
+
+    @T.prim_func
+    def func(a: T.handle, b: T.handle, n: T.int64, k: T.int64):
+        A, B = T.match_buffer(a, (n,)), T.match_buffer(b, (n,))
+        for j in T.vectorized(T.int64(8)):
+            B[k + j] = T.Select(A[k + j] > T.float32(0), A[k + j], T.float32(0))
+        for j in T.vectorized(T.int64(8)):
+            B[k + j] = T.Select(
+                T.Select(k + j < n, A[k + j], T.float32(1)) > T.float32(0), A[k + j], T.float32(0)
+            )
+
+    func = func.with_attr("target", Target("llvm"))
+    for stmt, masks in zip(VectorizeLoop()(IRModule({"f": func}))["f"].body.seq, (False, True)):
+        loads = [n for n in walk(stmt) if isinstance(n, tvm.tir.BufferLoad)]
+        assert all((load.predicate is not None) == masks for load in loads)
+
+
 def test_loops_with_a_condition_have_no_vector_form() -> None:
     @T.prim_func
     def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):

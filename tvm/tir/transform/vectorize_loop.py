@@ -31,7 +31,14 @@ from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.effects import is_acting_call
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, statements, substitute, vars_in, walk
+from tvm.tir.functor import (
+    StmtExprMutator,
+    expr_children,
+    statements,
+    substitute,
+    vars_in,
+    walk,
+)
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.scalar import int_range
@@ -483,7 +490,7 @@ class _Vectorizer(StmtExprMutator):
 
     def visit_select_(self, op: e.Select) -> PrimExpr:
         condition = self.visit_expr(op.condition)
-        if condition.dtype.is_vector and self._may_stray(op.true_value, op.false_value):
+        if condition.dtype.is_vector and self._may_stray(op):
             return self._chosen(condition, op.true_value, op.false_value, op.span)
         a, b = self._pair(op.true_value, op.false_value)
         if condition is op.condition and a is op.true_value and b is op.false_value:
@@ -589,17 +596,20 @@ class _Vectorizer(StmtExprMutator):
             return e.Call(a.dtype, op.op, (condition, a, b), op.span)
         return self._chosen(condition, op.args[1], op.args[2], op.span)
 
-    def _may_stray(self, *values: PrimExpr) -> bool:
+    def _may_stray(self, op: e.Select) -> bool:
         """A load lies outside of its buffer for some lane, or may do so on a target with masks.
 
-        A choice between scalars loads what it takes; of vectors all lanes are loaded.
+        A choice between scalars loads what it takes; of vectors all lanes are loaded. What the
+        condition has loaded is there.
         """
         masks = self._predicates is Predicates.COMPARISONS
-        return any(
-            isinstance(node, e.BufferLoad) and not in_bounds(node, self._analyzer)
+        strays = [
+            node for value in (op.true_value, op.false_value) for node in walk(value)
+            if isinstance(node, e.BufferLoad) and not in_bounds(node, self._analyzer)
             and (masks or _is_constant(node.buffer))
-            for value in values for node in walk(value)
-        )  # fmt: skip
+        ]  # fmt: skip
+        there = _loads_for_sure(op.condition) if strays else []
+        return not all(any(expr_deep_equal(load, other) for other in there) for load in strays)
 
     def _chosen(
         self, condition: PrimExpr, x: PrimExpr, y: PrimExpr, span: Span | None
@@ -617,6 +627,25 @@ class _Vectorizer(StmtExprMutator):
         if sum(1 for _ in islice(walk(chosen), MAX_GUARDED + 1)) > MAX_GUARDED:
             raise _NeedsScalars
         return chosen
+
+
+def _loads_for_sure(condition: PrimExpr) -> list[e.BufferLoad]:
+    """The loads that an expression makes whatever its choices choose."""
+    found: list[e.BufferLoad] = []
+    stack = [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, e.BufferLoad):
+            found.append(node)
+        if isinstance(node, e.Select):
+            stack.append(node.condition)
+        elif isinstance(node, (e.And, e.Or)):
+            stack.append(node.a)
+        elif e.is_call_of(node, "tir.if_then_else"):
+            stack.append(node.args[0])
+        else:
+            stack.extend(expr_children(node))
+    return found
 
 
 def _is_constant(buffer: Buffer) -> bool:
