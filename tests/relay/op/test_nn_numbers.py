@@ -335,3 +335,12 @@ def test_slices_are_set_within_bounds_that_are_values() -> None:
     want[1:3, 0:2] = v
     begin, end = relay.const([1, 0]), relay.const([3, 2])
     check(lambda a, b: relay.strided_set(a, b, begin, end), (x, v), want)
+
+
+def test_cubic_upsampling_is_cubic_resizing() -> None:
+    given = np.random.default_rng(0).uniform(-1, 1, (1, 2, 3, 4)).astype("float32")
+    found, _ = value_of(lambda x: relay.nn.upsampling(x, 2, 2, "NCHW", "bicubic"), [given])
+    wanted, _ = value_of(lambda x: relay.image.resize2d(
+        x, (6, 8), layout="NCHW", method="cubic", coordinate_transformation_mode="asymmetric"
+    ), [given])  # fmt: skip
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)

@@ -155,12 +155,3 @@ def test_means_of_integers_are_of_their_type(dtype: str) -> None:
         found, _ = value_of(pool, [given])
         assert str(found.dtype) == dtype
         np.testing.assert_array_equal(found, np.trunc(wanted).astype(dtype))
-
-
-def test_cubic_upsampling_is_cubic_resizing() -> None:
-    given = np.random.default_rng(0).uniform(-1, 1, (1, 2, 3, 4)).astype("float32")
-    found, _ = value_of(lambda x: relay.nn.upsampling(x, 2, 2, "NCHW", "bicubic"), [given])
-    wanted, _ = value_of(lambda x: relay.image.resize2d(
-        x, (6, 8), layout="NCHW", method="cubic", coordinate_transformation_mode="asymmetric"
-    ), [given])  # fmt: skip
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)

@@ -175,3 +175,10 @@ def test_slopes() -> None:
     with testing.TempOpAttr("sin", "FPrimalGradient", lambda orig, g: [g]):
         with pytest.raises(AssertionError):
             testing.check_grad(relay.Function([x], relay.sin(x)))
+
+
+def test_weights_of_the_synthetic_network_are_even() -> None:
+    _, params = testing.synthetic.get_workload()
+    for name in ("conv_weight", "dense2_weight"):
+        found = params[name].numpy()
+        np.testing.assert_allclose(found, np.full(found.shape, 1 / found.size), rtol=1e-6)

@@ -10,7 +10,7 @@ from tvm.relay.function import Function
 from tvm.relay.op import add, nn, reshape, reshape_like
 from tvm.relay.variables import free_vars
 
-from .init import create_workload
+from .init import Initializer, create_workload
 from .layers import batch_norm_infer
 
 
@@ -36,9 +36,16 @@ def get_net(
     return Function(free_vars(made), made)
 
 
+class _Even(Initializer):
+    """Weights that are all the same, and sum to one."""
+
+    def _init_weight(self, name: str, arr: Any) -> None:
+        arr[:] = 1.0 / arr.size
+
+
 def get_workload(
     input_shape: tuple[int, ...] = (1, 3, 24, 12), dtype: str = "float32",
     wtype: str | None = None,
 ) -> tuple[IRModule, dict[str, Any]]:  # fmt: skip
     """The network as a module, with values for its parameters."""
-    return create_workload(get_net(input_shape, dtype, wtype))
+    return create_workload(get_net(input_shape, dtype, wtype), _Even())
