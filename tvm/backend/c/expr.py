@@ -19,7 +19,6 @@ from typing import Final
 from tvm.backend.c_family.code import (
     ADD,
     ATOM,
-    BITS,
     COMPARE,
     MUL,
     UNARY,
@@ -27,6 +26,7 @@ from tvm.backend.c_family.code import (
     code,
 )
 from tvm.backend.c_family.stmt import StmtWriter
+from tvm.backend.c_family.unmasked import refuse_predicate
 from tvm.error import CheckError, DTypeError, InternalError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
@@ -305,6 +305,7 @@ class ExprEmitter(StmtWriter[str]):
         return Code(f"{start.at(MUL)} * {wide} + {inner}", ADD)
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> Code:
+        refuse_predicate(op)
         dtype = op.dtype.element_of()
         index = self.element_index(op.buffer, op.indices, self.lane)
         self.out.read(self.known(op.buffer.data))
@@ -314,11 +315,6 @@ class ExprEmitter(StmtWriter[str]):
             value = Code(f"{text} != 0", COMPARE)
         elif carried_bits(dtype) != dtype.bits and dtype.is_integer:
             value = self.fit(dtype, value)
-        if op.predicate is not None:
-            mask = self.lane_of(op.predicate, self.lane or "0")
-            zero = "false" if dtype.is_bool else "NULL" if dtype.is_handle else "0"
-            choice = f"{mask.at(COMPARE)} ? {value.at(BITS)} : {zero}"
-            value = Code(f"({value_type(dtype)})({choice})", UNARY)
         return self.ordered(dtype, value)
 
     def address(self, load: e.BufferLoad) -> Code:

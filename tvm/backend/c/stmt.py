@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from tvm.backend.c_family.code import ADD, ATOM, UNARY, Code
 from tvm.backend.c_family.expr import Rule
+from tvm.backend.c_family.unmasked import refuse_predicate
 from tvm.backend.host_functions import (
     callee_of,
     constant_data,
@@ -109,6 +110,7 @@ class StmtEmitter(ExprEmitter):
             self.out.line(self.discard(value, made))
 
     def visit_buffer_store_(self, op: s.BufferStore) -> None:
+        refuse_predicate(op)
         if op.value.dtype.is_vector:
             self._vector_store(op)
             return
@@ -123,11 +125,7 @@ class StmtEmitter(ExprEmitter):
         pointer = self.known(op.buffer.data)
         if pointer in self.out.params:
             self.out.read(pointer)  # a variable that is only written counts as unread
-        line = f"{self.element(op.buffer, index)} = {value};"
-        if op.predicate is not None:
-            mask = self.lane_of(op.predicate, lane or "0")
-            line = f"if ({mask}) {line}"
-        self.out.line(line)
+        self.out.line(f"{self.element(op.buffer, index)} = {value};")
 
     def _vector_store(self, op: s.BufferStore) -> None:
         """All lanes are read before the first is written, where that may matter."""
@@ -155,7 +153,7 @@ class StmtEmitter(ExprEmitter):
         if not found:
             return op
         value = _replaced(op.value, found)
-        return s.BufferStore(op.buffer, value, op.indices, op.predicate, op.span)
+        return s.BufferStore(op.buffer, value, op.indices, span=op.span)
 
     def _reads_elsewhere(self, op: s.BufferStore) -> bool:
         """Whether the value may read what another lane of the store writes."""

@@ -21,6 +21,7 @@ from typing import ClassVar, Final
 from tvm.arith.analyzer import Analyzer
 from tvm.backend.c_family.code import Code, code
 from tvm.backend.c_family.stmt import StmtWriter
+from tvm.backend.c_family.unmasked import refuse_predicate
 from tvm.error import DTypeError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DataType
@@ -355,7 +356,8 @@ class DeviceExprEmitter(StmtWriter[int]):
 
     def loads_whole(self, op: e.BufferLoad) -> bool:
         """Whether a vector load is one access: neighbours, at an aligned index."""
-        return op.predicate is None and self.run_of(op.buffer, op.indices, op.dtype) is not None
+        refuse_predicate(op)
+        return self.run_of(op.buffer, op.indices, op.dtype) is not None
 
     def run_of(
         self, buffer: Buffer, indices: Sequence[PrimExpr], dtype: DataType
@@ -392,16 +394,12 @@ class DeviceExprEmitter(StmtWriter[int]):
         return f"*({kind})({base} + {self.lane_of(start, None)})"
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> Code:
+        refuse_predicate(op)
         if self.lane is not None and self.loads_whole(op):
             return Code(self.lane_text(self.named(op), op.dtype, self.lane))
         index = self.index_of(op.buffer, op.indices, self.lane)
         element = self.element(op.buffer, self.lane_of(index, None))
-        text = code(self.from_memory(op.dtype.element_of(), element))
-        if op.predicate is None:
-            return text
-        zero = e.make_const(0, op.dtype.element_of())
-        mask = self.lane_of(op.predicate, self.lane)
-        return code(self.choose(op.dtype, mask, text, self.lane_of(zero, None)))
+        return code(self.from_memory(op.dtype.element_of(), element))
 
     def from_memory(self, dtype: DataType, text: str) -> str:
         """The value of an element."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tvm.backend.c_family.code import Code
+from tvm.backend.c_family.unmasked import refuse_predicate
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.type import PointerType
 from tvm.support.dtype import DataType
@@ -130,11 +131,12 @@ class DeviceStmtEmitter(DeviceExprEmitter):
                 self.out.line(self.discard(value, text))
 
     def visit_buffer_store_(self, op: s.BufferStore) -> None:
+        refuse_predicate(op)
         if op.value.dtype.is_scalar:
             self._store(op, None, self.lane_of(op.value, None))
             return
         start = self.run_of(op.buffer, op.indices, op.value.dtype)
-        if start is not None and op.predicate is None:
+        if start is not None:
             value = self.whole(op.value)
             self.store_vector(op, start, value)
             return
@@ -154,13 +156,7 @@ class DeviceStmtEmitter(DeviceExprEmitter):
     def _store(self, op: s.BufferStore, lane: int | None, value: str) -> None:
         index = self.lane_of(self.index_of(op.buffer, op.indices, lane), None)
         stored = self.to_memory(op.value.dtype.element_of(), value)
-        line = f"{self.element(op.buffer, index)} = {stored};"
-        if op.predicate is None:
-            self.out.line(line)
-            return
-        self.out.open(f"if ({self.lane_of(op.predicate, lane)}) {{")
-        self.out.line(line)
-        self.out.close()
+        self.out.line(f"{self.element(op.buffer, index)} = {stored};")
 
     def visit_let_stmt_(self, op: s.LetStmt) -> None:
         self.let(op.var, op.value)

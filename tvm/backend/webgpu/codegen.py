@@ -387,9 +387,6 @@ class WebGPUEmitter(DeviceEmitter):
         if packed is None and op.buffer.data not in self._atomics:
             super()._store(op, lane, value)
             return
-        masked = op.predicate is not None
-        if op.predicate is not None:
-            self.out.open(f"if ({self.lane_of(op.predicate, lane)}) {{")
         index = self.lane_of(self.index_of(op.buffer, op.indices, lane), None)
         if packed is None:
             self.out.line(f"atomicStore(&{self.element(op.buffer, index)}, {value});")
@@ -400,8 +397,6 @@ class WebGPUEmitter(DeviceEmitter):
             ones = f"{(1 << _bits(packed)) - 1}u"
             self.out.line(f"atomicAnd(&{word}, ~({ones} << {start}));")
             self.out.line(f"atomicOr(&{word}, {bits} << {start});")
-        if masked:
-            self.out.close()
 
     def address(self, load: e.BufferLoad) -> str:
         index = self.index_of(load.buffer, load.indices, None if load.dtype.is_scalar else 0)
