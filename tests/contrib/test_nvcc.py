@@ -52,7 +52,7 @@ def test_versions_of_devices() -> None:
     assert nvcc.parse_compute_version("9.0a") == (9, 0)
     assert nvcc.get_target_compute_version(Target("cuda -arch=sm_86")) == "8.6"
     assert nvcc.get_target_compute_version(Target("cuda -arch=sm_100a")) == "10.0a"
-    with pytest.raises(ValueError, match="read a compute version"):
+    with pytest.raises(RuntimeError, match="Compute version parsing error"):
         nvcc.parse_compute_version("new")
     with pytest.raises(ValueError, match="target_format='exe'"):
         nvcc.compile_cuda(TEXT, "exe")
@@ -68,6 +68,15 @@ def test_what_machines_have(question, yes, no):
     asked = getattr(nvcc, question)
     assert all(asked(version) for version in yes)
     assert not any(asked(version) for version in no)
+
+
+def test_where_no_version_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvcc, "_told_version", lambda target: None)
+    assert nvcc.get_target_compute_version(Target("cuda")) == "5.0"
+    with Target("cuda"):
+        assert not nvcc.have_tensorcore()
+    with pytest.raises(ValueError, match="tell the compute version"):
+        nvcc.get_target_compute_version()
 
 
 def test_tensor_cores_of_a_target():

@@ -57,23 +57,27 @@ def get_cuda_version(cuda_path: str | None = None) -> tuple[int, ...]:
 
 def parse_compute_version(compute_version: str) -> tuple[int, int]:
     """(9, 0) of "9.0"."""
-    parts = re.fullmatch(r"(\d+)(?:\.(\d+))?[a-z]?", compute_version)
+    parts = re.fullmatch(r"(\d+)(?:\.(\d+))?(?:\.\d+)*[a-z]?", compute_version)
     if parts is None:
-        raise ValueError(
-            message("read a compute version", found=repr(compute_version), legal='as "8.0"')
+        raise RuntimeError(
+            message(
+                "Compute version parsing error", found=repr(compute_version), legal='as "8.0"'
+            )
         )
     return int(parts[1]), int(parts[2] or 0)
 
 
 def get_target_compute_version(target: Target | None = None) -> str:
-    """The compute version of a target, of the current target, or of the first device."""
+    """The compute version of a target, of the current target, or of the first device.
+
+    That of a CUDA target that tells none, where there is no device, is 5.0: what any may have.
+    """
     target = target or Target.current()
-    arch = str(target.attrs.get("arch", "")) if target is not None else ""
-    digits = re.fullmatch(r"sm_(\d+)(\d)([a-z]?)", arch)
-    if digits is not None:
-        return f"{digits[1]}.{digits[2]}{digits[3]}"
-    if cuda(0).exist:
-        return str(cuda(0).compute_version)
+    version = _told_version(target)
+    if version is not None:
+        return version
+    if target is not None and target.kind.name == "cuda":
+        return "5.0"
     raise ValueError(
         message(
             "tell the compute version of a target",
@@ -81,6 +85,14 @@ def get_target_compute_version(target: Target | None = None) -> str:
             legal="a target with an arch, as Target('cuda -arch=sm_80')",
         )
     )
+
+
+def _told_version(target: Target | None) -> str | None:
+    arch = str(target.attrs.get("arch", "")) if target is not None else ""
+    digits = re.fullmatch(r"sm_(\d+)(\d)([a-z]?)", arch)
+    if digits is not None:
+        return f"{digits[1]}.{digits[2]}{digits[3]}"
+    return str(cuda(0).compute_version) if cuda(0).exist else None
 
 
 def _at_least(compute_version: str | None, least: tuple[int, int]) -> bool:
@@ -156,9 +168,8 @@ def _arch_flags(arch: str | Sequence[str] | None, form: str) -> list[str]:
         return [f"-arch={arch}"]
     if arch is not None:
         return list(arch)
-    try:
-        version = get_target_compute_version()
-    except ValueError:
+    version = _told_version(Target.current())
+    if version is None:
         # a text that any newer device can take; a binary is for one machine
         return [] if form == "ptx" else ["-arch=native"]
     return [f"-arch=sm_{version.replace('.', '')}"]
