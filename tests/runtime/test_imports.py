@@ -62,6 +62,11 @@ def test_a_function_of_an_import(target: str) -> None:
     assert result(module) == [5] * 4
 
 
+def test_an_import_that_is_no_module() -> None:
+    with pytest.raises(TypeError, match=r"import_module\s+found: int"):
+        Module().import_module(3)  # type: ignore[arg-type]
+
+
 @both
 def test_an_import_of_an_import(target: str) -> None:
     module, between = compiled(caller, target), Module()

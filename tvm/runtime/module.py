@@ -164,6 +164,10 @@ class Module(Object):
 
     def import_module(self, module: Module) -> None:
         """Let this module use the functions of another."""
+        if not isinstance(module, Module):
+            raise TypeError(
+                message("import_module", found=type(module).__name__, legal="a runtime.Module")
+            )
         if any(m is self for m in _walk(module)):
             raise TVMError("import_module: the modules would import each other in a circle")
         self._imports.append(module)

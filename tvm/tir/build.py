@@ -142,8 +142,9 @@ def split_host_device_mods(mod: IRModule) -> tuple[IRModule, dict[Target, IRModu
     return mod.with_functions(host), parts
 
 
-def codegen_build(mod: IRModule, target: Target) -> Module:
+def codegen_build(mod: IRModule, target: Target | str) -> Module:
     """Machine code, or source, of lowered functions for one target."""
+    target = Target(target)
     if makes_host_code(target):
         mod = Sequential(host_code_passes())(mod)
     return find_backend(target.kind.name).build(mod, target)
