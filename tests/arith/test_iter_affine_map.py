@@ -529,3 +529,36 @@ def test_sums_keep_numbers_as_they_are() -> None:
         ("other", 3),
         ("wide", 4096),
     ]
+
+
+def simplified(index: e.PrimExpr, predicate: e.PrimExpr | bool = True, **extents: int) -> str:
+    (found,) = iter_map_simplify(
+        [index], dom(**extents), predicate, simplify_trivial_iterators=False
+    )
+    return str(found)
+
+
+def test_digits_are_put_together_where_others_overlap_them() -> None:
+    total = y * 4 + z
+    index = x * 8 + fld(total, 4) * 4 + flm(total, 4)
+    assert simplified(index, x=5, y=3, z=4) == "x * 8 + (y * 4 + z)"
+    index = x * 9 + fld(total, 3) * 6 + flm(total, 3) * 2  # the scales are those of no number
+    assert simplified(index, x=5, y=3, z=4) == str(index)
+
+
+def test_digits_of_a_limited_sum_are_put_together() -> None:
+    total = y * 4 + z
+    inner = fld(total, 4) * 4 + flm(total, 4)
+    assert simplified(x * 10 + inner, inner < 10, x=5, y=3, z=4) == "x * 10 + (y * 4 + z)"
+
+
+def test_a_limit_of_a_sum_is_known_where_its_digits_are_limited() -> None:
+    """x * 4 + y < 15 says how far the quotient goes, though it is written behind the other."""
+    total = x * 4 + y
+    rest = flm(total, 3) * 16 + z
+    index = fld(total, 3) * 40 + rest
+    both = tir.all(rest < 40, total < 15)
+    (found,) = detect_iter_map([index], dom(x=4, y=4, z=16), both).indices
+    assert shape(found)[0] == 200
+    sides = tir.all(total < 15, rest < 40)
+    assert simplified(index, both, x=4, y=4, z=16) == simplified(index, sides, x=4, y=4, z=16)

@@ -7,7 +7,7 @@ from typing import Final
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
-from tvm.tir.functor import uses_any, vars_in
+from tvm.tir.functor import uses_any, vars_in, walk
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
@@ -517,6 +517,7 @@ class IterMapRewriter:
         """A number whose digits run over one another, as x * 7 + y with y < 8: it has no gaps."""
         if not all(isinstance(a.scale, e.IntImm) for a in args):
             return None
+        args = self._rejoined(IterSumExpr(args, op.const(0, args[0].scale.dtype))).args
         ones = [a for a in args if self._is(a.scale, 1)]
         if not ones or any(a.scale.value < 1 for a in args):  # type: ignore[attr-defined]
             return None
@@ -587,17 +588,21 @@ class IterMapRewriter:
     # --- predicates ---
 
     def enter_predicate(self, predicate: PrimExpr) -> None:
-        """Note each comparison of the predicate as a limit of a sum, small sums first."""
+        """Note each comparison of the predicate as a limit of a sum, those of fewest words first.
+
+        So x * 4 + y < 15 is known when (x * 4 + y) % 3 * 16 + z < 40 is read.
+        """
         waiting = []
         for condition in facts_in(predicate):
             simple = self.analyzer.rewrite_simplify(condition)
             if not isinstance(simple, e.IntImm):
                 # as written if that can be read: 3 <= x // 8 limits x // 8, and 24 <= x does not
-                waiting.append((self._limit_of(_as_less(condition, simple)), simple))
+                waiting.append((_as_less(condition, simple), simple))
             elif not simple.value:
                 raise IterMapFailure(f"the predicate {as_text(condition)} never holds")
-        waiting.sort(key=lambda entry: len(entry[0].args))
-        for total, simple in waiting:
+        waiting.sort(key=lambda entry: len(list(walk(entry[0]))))
+        for condition, simple in waiting:
+            total = self._limit_of(condition)
             if total.args:
                 self._note_sum(total, simple)
 
@@ -670,8 +675,8 @@ class IterMapRewriter:
         end = self.simple(op.add(base, mark.extent))
         last = end if high is None else self.simple(op.min_of(high, end))
         extent = self.simple(op.subtract(last, first))
-        source = IterSumExpr(splits, self.simple(op.negative(first)))
-        return _Limit(splits, IterMark(source, extent), first, predicate)
+        whole = self._rejoined(IterSumExpr(splits, self.simple(op.negative(first))))
+        return _Limit(splits, IterMark(whole, extent), first, predicate)
 
     def _matching(self, args: Sequence[IterSplitExpr]) -> _Limit | None:
         for limit in self._limits:
