@@ -169,8 +169,9 @@ def test_the_default_pipeline_runs_them_on_flat_loops(own: PassContext, target: 
     found: list[Any] = []
     ran = names_of(lambda: found.append(tvm.tir.build(copy, target)), own)
     at = ran.index("tir.double")
-    assert ran[at - 2 : at + 2] == [
-        "tir.FlattenBuffer", "tir.ApplyCustomPass", "tir.double", "tir.ShortenLastTile",
+    assert ran[at - 3 : at + 2] == [
+        "tir.FlattenBuffer", "tir.JoinDigits", "tir.ApplyCustomPass", "tir.double",
+        "tir.ShortenLastTile",
     ]  # fmt: skip
     a = np.arange(8, dtype="float32")
     out = tvm.runtime.tensor(np.zeros(8, "float32"))
