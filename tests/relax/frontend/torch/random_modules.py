@@ -71,7 +71,7 @@ PARTS: tuple[Callable[[Any, int, int], Any], ...] = (  # an axis, and a number b
     lambda x, d, s: x.narrow(d, 0, x.shape[d] // 2),
     lambda x, d, s: x.narrow(d, x.shape[d] // 2, 1),
     lambda x, d, s: torch.stack([x, -x], d), lambda x, d, s: x.topk(2, d)[0],
-    lambda x, d, s: x.topk(2, d, largest=False)[1].float(),
+    lambda x, d, s: x.gather(d, x.topk(2, d, largest=False)[1]),
 )  # fmt: skip
 VIEWS: tuple[Callable[[Any, int, int, list[int]], Any], ...] = (  # two axes, and an order of all
     lambda x, a, b, o: x.transpose(a, b), lambda x, a, b, o: x.permute(o),
