@@ -49,6 +49,25 @@ def test_every_step_keeps_the_meaning(seed: int) -> None:
     assert not any(isinstance(block, DataflowBlock) for block in blocks)
 
 
+@pytest.mark.cpu
+def test_what_a_pipeline_has_made_is_compiled_again() -> None:
+    """As functions do that torch compiles: items outlive the names that end before them."""
+    bb = relax.BlockBuilder()
+    n, m = (tvm.tir.Var(name, "int64") for name in "nm")
+    x = relax.Var("x", relax.TensorStructInfo((n, m), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(relax.op.add(relax.op.nn.relu(x), relax.const(1.0)))
+            result = bb.emit_output(relax.Tuple([y]))
+        bb.emit_func_output(result)
+    with LLVM:
+        lowered = relax.get_pipeline("default")(bb.get())
+    vm = relax.VirtualMachine(tvm.compile(lowered, LLVM), tvm.cpu())
+    given = np.array([[-1, 2, 3]], "float32")
+    (found,) = vm["main"](given)
+    np.testing.assert_array_equal(found.numpy(), np.maximum(given, 0) + 1)
+
+
 def test_pipelines_by_name() -> None:
     mod = random_graph(np.random.default_rng(0), 6)
     zero = relax.get_pipeline()(mod)

@@ -564,3 +564,17 @@ def test_a_tuple_of_results_is_not_the_inner_tuple_that_they_came_from():
     after = CanonicalizeBindings()(Mod)
     assert relax.analysis.well_formed(after)
     assert_structural_equal(after, Mod)
+
+
+def test_an_item_lives_on_where_its_field_is_killed():
+    @I.ir_module
+    class Mod:
+        @R.function(pure=False)
+        def main(x: R.Tensor((4,), "float32")):
+            a = R.add(x, x)
+            t = (a,)
+            _: R.Tuple() = R.vm.kill_object(a)
+            b = t[0]
+            return R.add(b, b)
+
+    assert_structural_equal(CanonicalizeBindings()(Mod), Mod)

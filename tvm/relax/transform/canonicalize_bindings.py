@@ -144,8 +144,9 @@ class _Plan:
             same = None if known is None else self._same_tuple(known)
             if same is not None and self._is_seen(same, scope):
                 return value if same is whole else self._item(same, value)
-            if known is not None and self._is_seen(known.fields[value.index], scope):
-                return known.fields[value.index]
+            field = None if known is None else known.fields[value.index]
+            if field is not None and field not in self._killed and self._is_seen(field, scope):
+                return field
         if isinstance(value, Tuple):
             same = self._same_tuple(value)
             return value if same is None or not self._is_seen(same, scope) else same
