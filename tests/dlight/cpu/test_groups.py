@@ -35,9 +35,27 @@ def test_depthwise_is_left_to_windows() -> None:
     assert Conv2D().apply(te.create_prim_func([x, weight, y]), SPR, False) is None
 
 
-def test_known_sizes_are_left_to_windows() -> None:
-    x, weight = te.placeholder((1, 8, 9, 9), name="X"), te.placeholder((8, 4, 3, 3), name="W")
-    y = topi.nn.group_conv2d_nchw(x, weight, 1, 1, 1, 2)
+@pytest.mark.parametrize("target", [SPR, HASWELL, NEON])
+@pytest.mark.parametrize("plane", [(9,), (5, 9)])
+def test_groups_of_known_size(plane: tuple[int, ...], target: Target) -> None:
+    """They take the kernels of any size, also where an epilogue reads a part of the result."""
+    x = te.placeholder((2, 8, *plane), name="X")
+    weight = te.placeholder((6, 4, *(4 for _ in plane)), name="W")
+    made = topi.nn.group_conv1d_ncw if len(plane) == 1 else topi.nn.group_conv2d_nchw
+    y = made(x, weight, 1, 2, 1, 2)
+    part = topi.strided_slice(y, [0] * y.ndim, [2, 6, *plane])
+    for func in (
+        te.create_prim_func([x, weight, y]),
+        te.create_prim_func([x, weight, topi.nn.relu(part)]),
+    ):
+        after = scheduled(Conv2D(), func, target)
+        assert "of planes of any size" in str(after.attrs["schedule_reason"])
+
+
+def test_known_multipliers_of_channels_are_left_to_windows() -> None:
+    """Each filter sums up one channel: vectors along the plane, as for one filter a channel."""
+    x, weight = te.placeholder((1, 3, 9, 9), name="X"), te.placeholder((6, 1, 3, 3), name="W")
+    y = topi.nn.group_conv2d_nchw(x, weight, 1, 1, 1, 3)
     assert Conv2D().apply(te.create_prim_func([x, weight, y]), SPR, False) is None
 
 

@@ -134,7 +134,7 @@ def _of_any_size(
             if found is None or form is None or not is_unconditional(sch, block):
                 continue
             window = None if plain else wide_window(sch, block, found, form, cpu)
-            if window is not None or extent_of(form.n) is None:
+            if window is not None or extent_of(form.n) is None or _is_grouped(found):
                 break
         else:
             return sch, made, reasons
@@ -180,6 +180,12 @@ def _conv_form(block: Block, plain: bool = False) -> MatrixForm | None:
     ):
         return None
     return form
+
+
+def _is_grouped(found: Contraction) -> bool:
+    """Weights of their own for each group."""
+    used = set(vars_in(*found.lhs.indices))
+    return any(iv.var in used for iv in found.batch)
 
 
 def _is_weight(found: Contraction) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from tvm.dlight.analysis.contraction import find_contraction
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import FloorDiv, IntImm, IterVar, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in, walk
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, BufferStore
@@ -21,7 +21,10 @@ from .access import extent, params_of
 
 
 def split_groups(sch: Schedule, block: BlockRV) -> None:
-    """Split the filters of a convolution of symbolic size by their groups; others stay."""
+    """Split the filters of a convolution by their groups; others stay.
+
+    So do planes of known size whose groups have one channel: windows read those along vectors.
+    """
     node: Block = sch.get(block)
     found = _filters(node)
     values = realize_of(sch.state, sch.get_sref(block)).iter_values
@@ -51,16 +54,19 @@ def _filters(node: Block) -> tuple[IterVar, int] | None:
     found = find_contraction(node)
     if found is None or not all(isinstance(index, Var) for index in found.store):
         return None
-    if all(extent(iv) is not None for iv in node.iter_vars):
-        return None
+    known = all(extent(iv) is not None for iv in node.iter_vars)
+    summed = {iv.var for iv in found.k if extent(iv) != 1}
     for iv in found.batch:
         size = extent(iv)
-        divisors = {
-            part.b.value if isinstance(part.b, IntImm) else 0
+        parts = [
+            (index, part)
             for index in (*found.lhs.indices, *found.rhs.indices)
             for part in walk(index)
             if isinstance(part, FloorDiv) and part.a is iv.var
-        }
+        ]
+        if known and not any(summed & set(vars_in(index)) for index, _ in parts):
+            continue
+        divisors = {part.b.value if isinstance(part.b, IntImm) else 0 for _, part in parts}
         if size is not None and len(divisors) == 1:
             (each,) = divisors
             if each > 1 and size % each == 0 and size > each:
