@@ -22,6 +22,7 @@ INTEGERS = {
     "left_shift": np.left_shift, "right_shift": np.right_shift, "bitwise_and": np.bitwise_and,
     "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor, "floor_divide": np.floor_divide,
     "floor_mod": np.mod, "mod": np.fmod, "divide": lambda a, b: np.trunc(a / b).astype("int32"),
+    "logical_xor": np.bitwise_xor,
 }  # fmt: skip
 BOOLS = {"logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor}
 

@@ -29,8 +29,11 @@ def test_updates(reduction: str, axis: int) -> None:
 
 def test_mean() -> None:
     x, u, i = floats(3), floats(4, seed=1), np.array([0, 0, 2, 0], "int32")
-    wanted = np.array([(x[0] + u[0] + u[1] + u[3]) / 4, x[1], (x[2] + u[2]) / 2], "float32")
+    halfway = (((x[0] + u[0]) / 2 + u[1]) / 2 + u[3]) / 2
+    wanted = np.array([halfway, x[1], (x[2] + u[2]) / 2], "float32")
     close(evaluate(lambda *t: topi.scatter_elements(*t, 0, "mean"), x, i, u), wanted)
+    wanted[0] = (x[0] + u[0] + u[1] + u[3]) / 4
+    close(evaluate(lambda *t: topi.scatter_elements_mean(*t, 0), x, i, u), wanted)
 
 
 def test_refuses() -> None:

@@ -14,7 +14,7 @@ from .math import *  # type: ignore[assignment]
 from .reduction import *
 from .scan import cumprod, cumsum, scanop
 from .scatter import scatter_nd
-from .scatter_elements import scatter_elements
+from .scatter_elements import scatter_elements, scatter_elements_mean
 from .searchsorted import searchsorted
 from .signal import dft, stft
 from .slice_scatter import slice_scatter

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
-from tvm.error import DTypeError, ShapeError, message
+from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
@@ -126,14 +126,6 @@ def _binary(lhs: Operand, rhs: Operand, rule: Rule, name: str) -> Any:
         number = as_expr(lhs)
         return stage(rhs.shape, lambda *i: rule(number, rhs(*i)), name, tag.ELEMWISE)
     return rule(as_expr(lhs), as_expr(rhs))
-
-
-def _bools(name: str, *operands: PrimExpr) -> None:
-    for operand in operands:
-        if not operand.dtype.is_bool:
-            raise DTypeError(
-                message(f"topi.{name}", found=f"an operand of {operand.dtype}", legal="bool")
-            )
 
 
 def _floor_quotient(a: PrimExpr, b: PrimExpr) -> PrimExpr:
@@ -279,13 +271,12 @@ def logical_or(lhs: Operand, rhs: Operand) -> Any:
 
 
 def _exclusive(a: PrimExpr, b: PrimExpr) -> PrimExpr:
-    _bools("logical_xor", a, b)
     return a ^ b
 
 
 @explained
 def logical_xor(lhs: Operand, rhs: Operand) -> Any:
-    """Exactly one holds."""
+    """Exactly one holds; of integers, as in v0.22, the bits that one of them has."""
     return _binary(lhs, rhs, _exclusive, "T_logical_xor")
 
 

@@ -76,8 +76,8 @@ def scatter_elements(
 ) -> te.Tensor:  # fmt: skip
     """out[indices[i, j], j] is joined with updates[i, j] for axis 0, and so for each axis.
 
-    Updates of one element come in the order of their indices. "mean" takes the mean of the updates
-    and of the element itself.
+    Updates of one element come in the order of their indices. "mean" goes halfway from the element
+    to each update in turn, as v0.22 does; `scatter_elements_mean` takes the mean of all of them.
     """
     dim = normal_axis(axis, data.ndim, "topi.scatter_elements")
     if not data.ndim == indices.ndim == updates.ndim:
@@ -97,9 +97,7 @@ def scatter_elements(
                     legal="an update for each index",
                 )
             )
-    if reduction == "mean":
-        return _mean(data, indices, updates, dim)
-    join = combine_rule(reduction, "scatter_elements")
+    join = _halfway if reduction == "mean" else combine_rule(reduction, "scatter_elements")
     shape = indices.shape
     lead, rest = prod(shape[:dim]), prod(shape[dim + 1 :])
     axis_step = prod(data.shape[dim + 1 :])
@@ -147,9 +145,16 @@ def element_indices(number: PrimExpr, shape: Any) -> list[PrimExpr]:
     return unravel_index(number, shape) if len(shape) else []
 
 
-def _mean(data: te.Tensor, indices: te.Tensor, updates: te.Tensor, dim: int) -> te.Tensor:
-    """The sum of the updates and the element over how many there are."""
-    total = scatter_elements(data, indices, updates, dim, "add")
-    count = scatter_elements(full_like(data, 1), indices, full_like(updates, 1), dim, "add")
-    mean: te.Tensor = divide(total, count)
+def _halfway(old: PrimExpr, new: PrimExpr) -> PrimExpr:
+    return te.div(old + new, tir.const(2, old.dtype))
+
+
+@explained
+def scatter_elements_mean(
+    data: te.Tensor, indices: te.Tensor, updates: te.Tensor, axis: int = 0
+) -> te.Tensor:
+    """Each element becomes the mean of itself and all of its updates."""
+    total = scatter_elements(data, indices, updates, axis, "add")
+    ones = full_like(data, 1), indices, full_like(updates, 1)
+    mean: te.Tensor = divide(total, scatter_elements(*ones, axis, "add"))
     return mean

@@ -125,7 +125,7 @@ not_equal = _compare("not_equal", "x1 != x2.", np.not_equal)
 
 logical_and = _arith("logical_and", "Both x1 and x2 are true.", np.logical_and)
 logical_or = _arith("logical_or", "x1 or x2 is true.", np.logical_or)
-logical_xor = _arith("logical_xor", "One of x1 and x2 is true, not both.", np.logical_xor)
+logical_xor = _arith("logical_xor", "One of x1 and x2 is true, not both.", np.bitwise_xor)
 bitwise_and = _arith("bitwise_and", "The bits that x1 and x2 both have.", np.bitwise_and)
 bitwise_or = _arith("bitwise_or", "The bits that x1 or x2 has.", np.bitwise_or)
 bitwise_xor = _arith("bitwise_xor", "The bits that one of x1 and x2 has.", np.bitwise_xor)

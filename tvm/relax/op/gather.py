@@ -341,6 +341,11 @@ def _scatter_elements_info(
 def _scatter_elements_te(
     bb: BlockBuilder, data: Expr, indices: Expr, updates: Expr, *, axis: int, reduction: str
 ) -> Expr:
+    if reduction == "mean":
+        return bb.call_te(
+            topi.scatter_elements_mean, data, indices, updates, axis,
+            primfunc_name_hint="scatter_elements",
+        )  # fmt: skip
     return bb.call_te(topi.scatter_elements, data, indices, updates, axis, reduction)
 
 

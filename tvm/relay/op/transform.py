@@ -293,8 +293,8 @@ def _scattered(ctx: Relate) -> Type | None:
 
 @relay_op("scatter_elements", "ScatterElementsAttrs", operands=("data", "indices", "updates"),
           relation=_scattered,
-          lower=lambda bb, x, i, u, *, axis, reduction: R.scatter_elements(
-              x, i, u, axis, reduction), level=3)  # fmt: skip
+          lower=lambda bb, x, i, u, *, axis, reduction: bb.call_te(
+              topi.scatter_elements, x, i, u, axis, reduction), level=3)  # fmt: skip
 def scatter_elements(
     data: Expr, indices: Expr, updates: Expr, axis: int = 0, reduction: str = "update"
 ) -> Call:
