@@ -55,3 +55,10 @@ def test_open_extents_that_are_squeezed_are_other_than_one(func: Any) -> None:
         assert_same(interpreted(mod, [x[:count]]), func(x[:count]))
     with pytest.raises(ShapeError, match=r"found: \(1,\)"):
         interpreted(mod, [x[:1]])
+
+
+@pytest.mark.parametrize("dim", [0, -1, (0,)])
+def test_scalars_have_nothing_to_squeeze(dim: Any) -> None:
+    x = torch.tensor(3.0)
+    mod = from_exported_program(exported(lambda x: x.squeeze(dim) + 1, x))
+    assert_same(interpreted(mod, [x]), x + 1)

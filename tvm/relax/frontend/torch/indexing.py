@@ -150,7 +150,11 @@ def embedding_bag(
     held = bb.emit(op.sum(member, 1, True))
     if mode == 1:
         total = bb.emit(op.divide(total, op.maximum(held, scalar(1.0, dtype))))
-    return total, bag, op.astype(op.squeeze(held, [1]), "int64"), offsets
+    lengths: Expr = bb.emit(op.astype(op.squeeze(held, [1]), "int64"))
+    if include_last_offset:  # the extents that torch traces for what only gradients read
+        lengths = op.concat([lengths, op.zeros([1], "int64")])
+        offsets = op.strided_slice(offsets, [0], [0], [count])
+    return total, bag, lengths, offsets
 
 
 @convert("embedding_bag.padding_idx")
@@ -427,7 +431,10 @@ def masked_scatter(bb: BlockBuilder, input: Expr, mask: Expr, source: Expr) -> E
     number = bb.emit(op.subtract(op.cumsum(flat, 0, "int32"), scalar(1, "int32")))
     if len(shape) != 1 or rank(source) != 1:
         values = bb.emit(op.reshape(source, [product(sizes(source))]))
-    # before the first element that the mask holds the number is -1, and `where` does not ask
+    # Before the first element that the mask holds the number is -1. `where` does not ask for it,
+    # unless a reshape of open extents stands between the two: then `take` is a kernel of its own.
+    if len(shape) != 1 and not all(isinstance(extent, int) for extent in shape):
+        number = bb.emit(op.maximum(number, scalar(0, "int32")))
     values = bb.emit(op.take(values, number, 0))
     return op.where(held, values if len(shape) == 1 else op.reshape(values, shape), input)
 

@@ -190,10 +190,12 @@ def squeeze(bb: BlockBuilder, input: Expr, dim: Any = None) -> Expr:
     """
     extents = sizes(input)
     axes = range(len(extents)) if dim is None else (written_axes(dim, len(extents)) or [])
+    if not extents:  # a scalar takes 0 and -1 as axes
+        axes = []
     for axis in axes:
         if isinstance(extents[axis], PrimExpr):
             require(bb, tir.NE(extents[axis], tir.const(1, "int64")))
-    dropped = [a for a in axes if extents and same(extents[a], 1)]
+    dropped = [a for a in axes if same(extents[a], 1)]
     if dim is None and all(isinstance(extent, int) for extent in extents):
         return op.squeeze(input)
     return op.squeeze(input, dropped) if dropped else input
