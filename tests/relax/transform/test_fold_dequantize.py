@@ -129,6 +129,36 @@ def test_changes_convolutions_of_open_planes(groups: int) -> None:
     np.testing.assert_array_equal(run_interp(after, [x]), run_interp(mod, [x]))
 
 
+def row(channels: int, scale: tuple[int, ...]) -> IRModule:
+    """A convolution along a row of (x - 7) * 0.5 by w * scale."""
+    rng = np.random.default_rng(1)
+    x = relax.Var("x", relax.TensorStructInfo((1, channels, 9), "uint8"))
+    w = relax.const(rng.integers(-128, 128, (48, channels, 3)).astype("int8"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        whole = op.subtract(op.astype(x, "int32"), relax.const(np.int32(7)))
+        left = bb.emit(op.multiply(op.astype(whole, "float32"), relax.const(np.float32(0.5))))
+        sizes = (rng.integers(1, 9, scale) / 16).astype("float32")
+        integers = op.astype(op.astype(w, "int32"), "float32")
+        right = bb.emit(op.multiply(integers, relax.const(sizes)))
+        bb.emit_func_output(bb.emit(op.nn.conv1d(left, right, 2, 1)))
+    return bb.get()
+
+
+@pytest.mark.parametrize("scale", [(), (48, 1, 1)])
+def test_changes_convolutions_along_a_row(scale: tuple[int, ...]) -> None:
+    """Those with many sums for each number; exact numbers again."""
+    mod = row(48, scale)
+    after = FoldDequantize()(mod)
+    (call,) = calls_of(after, "relax.nn.conv1d")
+    assert str(call.attrs.out_dtype) == "int32"  # type: ignore[union-attr]
+    assert relax.analysis.well_formed(after)
+    x = np.random.default_rng(2).integers(0, 256, (1, 48, 9)).astype("uint8")
+    np.testing.assert_array_equal(run_interp(after, [x]), run_interp(mod, [x]))
+    few = row(8, scale)
+    assert FoldDequantize()(few)["main"] is few["main"]
+
+
 @pytest.mark.parametrize(("step", "left"), [(0.25, 0), (1e-45, 1), (1e39, 1)])
 def test_quotients_by_a_scale_are_products(step: float, left: int) -> None:
     """Unless one over the scale is no normal number."""

@@ -14,7 +14,7 @@ from tvm.relax.backend.cpu_generic.pipeline import kernel_passes
 from tvm.relax.expr import is_call_of
 from tvm.relax.transform import tile_batch
 from tvm.relax.transform.fold_dequantize import sizes_of
-from tvm.relax.transform.integer_convolutions import is_taken
+from tvm.relax.transform.integer_convolutions import is_convolution, is_taken
 from tvm.relax.transform.integer_products import IntegerProducts
 from tvm.relax.transform.rebuild import all_bindings
 from tvm.target import Target
@@ -53,12 +53,23 @@ def program(
     return bb.get()
 
 
+def row_program(channels: int = 46, filters: int = 50, groups: int = 1) -> IRModule:
+    """conv1d(x - 7, w), channels last, with a dilation and a border of two widths."""
+    rng = np.random.default_rng(5)
+    x = relax.Var("x", relax.TensorStructInfo((2, 9, channels), "uint8"))
+    w = rng.integers(-128, 128, (filters, 3, channels // groups)).astype("int32")
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        left = bb.emit(op.subtract(bb.emit(op.astype(x, "int32")), relax.const(np.int32(7))))
+        sums = op.nn.conv1d(left, relax.const(w), 1, (1, 2), 2, groups, "NWC", "OWI")
+        bb.emit_func_output(bb.emit(sums))
+    return bb.get()
+
+
 def convolution(mod: IRModule) -> relax.Call:
     main = mod["main"]
     assert isinstance(main, relax.Function)
-    (call,) = [
-        b.value for b in all_bindings(main) if is_call_of(b.value, "relax.nn.conv2d")
-    ]
+    (call,) = [b.value for b in all_bindings(main) if is_convolution(b.value)]
     return call
 
 
@@ -91,6 +102,17 @@ def test_every_sign_and_zero_point(a: str, zero: int | None) -> None:
 def test_the_border_and_the_empty_channels_stand_in_the_operands() -> None:
     call = convolution(IntegerProducts(BYTES)(program()))
     assert [sizes_of(arg) for arg in call.args] == [[2, 8, 7, 8], [8, 3, 2, 8]]
+
+
+def test_rows_of_many_channels() -> None:
+    """The border is the zero point here too; fewer sums would not pay for moving channels."""
+    mod = row_program()
+    assert rewritten(mod, BYTES) == ("uint8", "int8")
+    assert rewritten(mod, WORDS) == ("int16", "int16")
+    call = convolution(IntegerProducts(BYTES)(mod))
+    assert [sizes_of(arg) for arg in call.args] == [[2, 12, 48], [56, 3, 48]]
+    assert not is_taken(convolution(row_program(channels=30)))
+    assert not is_taken(convolution(row_program(channels=50, groups=50)))
 
 
 def test_each_channel_on_its_own() -> None:

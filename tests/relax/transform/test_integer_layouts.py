@@ -58,3 +58,24 @@ def test_keeps() -> None:
     """Two groups have no form."""
     mod = program(groups=2)
     assert IntegerLayouts()(mod)["main"] is mod["main"]
+
+
+def test_rows() -> None:
+    """Of two convolutions along a row the second is too short to move channels for."""
+    rng = np.random.default_rng(0)
+    x = relax.Var("x", relax.TensorStructInfo((1, 48, 7), "int32"))
+    long, short = (relax.const(rng.integers(-3, 4, (48, 48, taps)).astype("int32"))
+                   for taps in (3, 1))  # fmt: skip
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            lv = bb.emit(op.nn.conv1d(x, long, padding=1))
+            y = bb.emit_output(op.nn.conv1d(lv, short))
+        bb.emit_func_output(y)
+    mod = bb.get()
+    after = IntegerLayouts()(mod)
+    assert relax.analysis.well_formed(after)
+    layouts = [call.attrs.data_layout for call in calls(after, "relax.nn.conv1d")]
+    assert layouts == ["NWC", "NCW"]
+    value = rng.integers(-9, 9, (1, 48, 7)).astype("int32")
+    np.testing.assert_array_equal(run_interp(after, [value]), run_interp(mod, [value]))

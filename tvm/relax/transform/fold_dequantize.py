@@ -35,6 +35,7 @@ from tvm.relax.transform.rebuild import all_bindings, rewrite_calls
 from tvm.tir.expr import IntImm
 
 LARGEST_SUM: Final = (1 << 31) // (255 * 255)  # products of 8-bit numbers less a zero point
+ROW_WORK: Final = 64  # products along a row for each number that moves: fewer do not pay for it
 _DEPTH: Final = 8  # operators between a product and its integers that are looked through
 
 
@@ -51,7 +52,8 @@ def FoldDequantize(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     rules = _Rules({binding.var: binding.value for binding in all_bindings(func)})
     bb = BlockBuilder(mod)
     new = rewrite_calls(func, {
-        "relax.matmul": rules.matmul, "relax.nn.conv2d": rules.conv2d, "relax.round": rules.round,
+        "relax.matmul": rules.matmul, "relax.nn.conv1d": rules.convolution,
+        "relax.nn.conv2d": rules.convolution, "relax.round": rules.round,
     }, bb)  # fmt: skip
     return func if new is func else remove_unused_bindings(new)
 
@@ -66,6 +68,12 @@ def sizes_of(expr: RelaxExpr) -> list[int | None]:
     info = info_of(expr)
     values = None if info is None else info.values
     return [] if values is None else [d.value if isinstance(d, IntImm) else None for d in values]
+
+
+def pays_along_a_row(kernel: Sequence[int | None]) -> bool:
+    """Whether sums of a window (filters, channels, taps) take longer than moving channels last."""
+    filters, channels, taps = (size or 0 for size in kernel)
+    return filters * channels * taps >= ROW_WORK * (channels + filters)
 
 
 class _Rules:
@@ -91,19 +99,22 @@ class _Rules:
         product = bb.emit(op.matmul(a.integers, b.integers))
         return _rescaled(bb, product, a.scale, b.scale)
 
-    def conv2d(self, bb: BlockBuilder, call: Call) -> RelaxExpr:
+    def convolution(self, bb: BlockBuilder, call: Call) -> RelaxExpr:
         """A convolution of dequantised numbers by constants, each channel with its own scale."""
         attrs: Any = call.attrs
         data, weight = call.args
         image, kernel = sizes_of(data), sizes_of(weight)
-        plain = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout) == (
-            "NCHW", "OIHW", "NCHW"
-        )  # fmt: skip
-        if not plain or len(image) != 4 or image[1] is None or None in kernel:
+        row = is_call_of(call, "relax.nn.conv1d")
+        plain = ("NCW", "OIW", "NCW") if row else ("NCHW", "OIHW", "NCHW")
+        if (attrs.data_layout, attrs.kernel_layout, attrs.out_layout) != plain:
+            return call
+        if len(image) != len(plain[0]) or image[1] is None or None in kernel:
             return call
         if not self._is_constant(weight, _DEPTH):
             return call
         groups, terms = int(attrs.groups), math.prod(size or 0 for size in kernel[1:])
+        if row and (groups > 1 or not pays_along_a_row(kernel)):
+            return call
         if groups not in (1, image[1]) or (groups > 1 and kernel[0] != groups) or not _fits(terms):
             return call
         a, b = (self._scaled(bb, arg, _DEPTH) for arg in call.args)
@@ -113,8 +124,9 @@ class _Rules:
             return call
         scale = b.scale
         if sizes_of(scale):
-            scale = bb.emit(op.permute_dims(scale, [1, 0, 2, 3]))
-        sums = bb.emit(op.nn.conv2d(
+            scale = bb.emit(op.permute_dims(scale, [1, 0, *range(2, len(kernel))]))
+        made = op.nn.conv1d if row else op.nn.conv2d
+        sums = bb.emit(made(
             a.integers, b.integers, attrs.strides, attrs.padding, attrs.dilation, groups,
             out_dtype="int32",
         ))  # fmt: skip

@@ -11,7 +11,7 @@ or weights no signed bytes, and where bytes cannot be multiplied, operands of 16
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,27 @@ from numpy.typing import NDArray
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, Constant
-from tvm.relax.transform.fold_dequantize import info_of, sizes_of
+from tvm.relax.expr import Call, Constant, is_call_of
+from tvm.relax.transform.fold_dequantize import info_of, pays_along_a_row, sizes_of
 from tvm.relax.transform.integer_operands import Centred, in_words, moved
 
+# Data and weights in the forms that instructions multiply, by the operator.
+CHANNELS_LAST: Final = {
+    "relax.nn.conv1d": ("NWC", "OWI"), "relax.nn.conv2d": ("NHWC", "OHWI"),
+}  # fmt: skip
 GROUP: Final = 4    # channels: all forms multiply so many, or two
 VECTOR: Final = 8   # filters: the shortest vector of sums that does not lose much
+
+
+def is_convolution(value: object) -> TypeGuard[Call]:
+    """Whether a value is a convolution that could take its channels last."""
+    return any(is_call_of(value, name) for name in CHANNELS_LAST)
+
+
+def is_last(call: Call) -> bool:
+    """Whether a convolution has its channels last."""
+    attrs: Any = call.attrs
+    return (attrs.data_layout, attrs.kernel_layout) == _last(call)
 
 
 def is_taken(call: Call) -> bool:
@@ -33,20 +48,36 @@ def is_taken(call: Call) -> bool:
     if any(info is None or str(info.dtype) != "int32" for info in infos):
         return False
     attrs: Any = call.attrs
+    data, weights = _last(call)
     layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout)
-    if layouts not in (("NCHW", "OIHW", "NCHW"), ("NHWC", "OHWI", "NHWC")):
+    first = (_moved(data, 1), _moved(weights, 1), _moved(data, 1))
+    if layouts not in (first, (data, weights, data)):
         return False
     image, kernel = (sizes_of(arg) for arg in call.args)
-    if len(image) != 4 or None in kernel or 0 in kernel:
+    if len(image) != len(data) or None in kernel or 0 in kernel:
         return False
     channels, groups = image[attrs.data_layout.index("C")], int(attrs.groups)
-    return channels is not None and (groups == 1 or groups == channels == kernel[0])
+    if channels is None:
+        return False
+    if len(image) == 3:
+        sizes = [kernel[attrs.kernel_layout.index(letter)] for letter in "OIW"]
+        return groups == 1 and pays_along_a_row(sizes)
+    return groups == 1 or groups == channels == kernel[0]
+
+
+def _last(call: Call) -> tuple[str, str]:
+    return next(last for name, last in CHANNELS_LAST.items() if is_call_of(call, name))
+
+
+def _moved(layout: str, to: int) -> str:
+    """A layout with its last letter at a place."""
+    return layout[:to] + layout[-1] + layout[to:-1]
 
 
 def convolved(
     bb: BlockBuilder, call: Call, a: Centred, w: NDArray[np.int32], form: tuple[str, str]
 ) -> RelaxExpr:
-    """The convolution by instructions of these operands; `w` is (filters, h, w, inputs)."""
+    """The convolution by instructions of these operands; `w` is (filters, window, inputs)."""
     attrs: Any = call.attrs
     if w.min() < -(1 << 15) or w.max() >= 1 << 15:
         return call
@@ -60,23 +91,26 @@ def convolved(
         data, kind = shifted.raw, "int8"
         zero += _known(shifted.zero) or 0
     plain = int(attrs.groups) == 1
-    filters, _, _, inputs = w.shape
+    filters, inputs = w.shape[0], w.shape[-1]
     more = -inputs % GROUP if plain else 0
-    top, left, bottom, right = (int(p) for p in attrs.padding)
-    if more or top or left or bottom or right:
-        widths = [0, 0, top, bottom, left, right, 0, more]
+    border = [int(p) for p in attrs.padding]
+    if more or any(border):
+        sides = zip(border, border[len(border) // 2 :])  # all begins, then all ends
+        widths = [0, 0, *(width for side in sides for width in side), 0, more]
         data = bb.emit(op.nn.pad(data, widths, pad_value=zero))
     empty = -filters % VECTOR if plain else 0
-    padded = np.pad(w, [(0, empty), (0, 0), (0, 0), (0, more)]).astype(kind)
-    sums = bb.emit(op.nn.conv2d(
-        data, Constant(padded), attrs.strides, 0, attrs.dilation, attrs.groups, "NHWC", "OHWI",
+    padded = np.pad(w, [(0, empty), *[(0, 0)] * (w.ndim - 2), (0, more)]).astype(kind)
+    made = op.nn.conv1d if w.ndim == 3 else op.nn.conv2d
+    sums = bb.emit(made(
+        data, Constant(padded), attrs.strides, 0, attrs.dilation, attrs.groups, *_last(call),
         out_dtype="int32",
     ))  # fmt: skip
     if empty:
-        sums = bb.emit(op.strided_slice(sums, [3], [0], [filters]))
+        sums = bb.emit(op.strided_slice(sums, [w.ndim - 1], [0], [filters]))
     if zero == 0:
         return sums
-    return op.subtract(sums, Constant(np.int32(zero) * w.sum(axis=(1, 2, 3), dtype=np.int32)))
+    each = w.sum(axis=tuple(range(1, w.ndim)), dtype=np.int32)
+    return op.subtract(sums, Constant(np.int32(zero) * each))
 
 
 def _known(zero: RelaxExpr | None) -> int | None:

@@ -14,14 +14,14 @@ from typing import Final
 
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, PassInfo
-from tvm.relax.expr import Call, Function, is_call_of
+from tvm.relax.expr import Call, Function
 from tvm.relax.op.layout_rules import LayoutOutput
 from tvm.relax.transform.convert_layout import Converter
-from tvm.relax.transform.integer_convolutions import is_taken
+from tvm.relax.transform.integer_convolutions import CHANNELS_LAST, is_convolution, is_taken
 from tvm.relax.transform.pass_form import FunctionPass
 from tvm.relax.transform.rebuild import all_bindings
 
-_WANTED: Final = {"relax.nn.conv2d": ["NHWC", "OHWI"]}
+_WANTED: Final = {name: [data, kernel] for name, (data, kernel) in CHANNELS_LAST.items()}
 
 
 class _Integers(Converter):
@@ -29,7 +29,7 @@ class _Integers(Converter):
 
     def _ask(self, call: Call) -> LayoutOutput | None:
         """The layouts of what is no convolution, or one of those; others keep theirs."""
-        if is_call_of(call, "relax.nn.conv2d") and not is_taken(call):
+        if is_convolution(call) and not is_taken(call):
             return None
         return super()._ask(call)
 
@@ -38,8 +38,8 @@ def IntegerLayouts() -> FunctionPass:
     """For the convolutions that `IntegerProducts` knows."""
 
     def run(func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        calls = [b.value for b in all_bindings(func) if is_call_of(b.value, "relax.nn.conv2d")]
-        if not any(is_taken(call) for call in calls):
+        values = [binding.value for binding in all_bindings(func)]
+        if not any(is_convolution(value) and is_taken(value) for value in values):
             return func
         return _Integers(func, mod, _WANTED).run()
 

@@ -26,7 +26,12 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, Function, Var, is_call_of
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
 from tvm.relax.transform.fold_dequantize import info_of, sizes_of
-from tvm.relax.transform.integer_convolutions import convolved, is_taken
+from tvm.relax.transform.integer_convolutions import (
+    CHANNELS_LAST,
+    convolved,
+    is_last,
+    is_taken,
+)
 from tvm.relax.transform.integer_operands import Centred, in_words, less, moved
 from tvm.relax.transform.rebuild import all_bindings, rewrite_calls, rewrite_functions
 from tvm.target.target import Target
@@ -47,7 +52,7 @@ class IntegerProducts(ModulePass):
     def _function(self, bb: BlockBuilder, func: Function) -> Function:
         assert self._form is not None, "products have a form here"
         rules = _Rules({b.var: b.value for b in all_bindings(func)}, self._form)
-        by_name = {"relax.matmul": rules.matmul, "relax.nn.conv2d": rules.conv2d}
+        by_name = dict.fromkeys(CHANNELS_LAST, rules.convolution) | {"relax.matmul": rules.matmul}
         new = rewrite_calls(func, by_name, bb)
         return func if new is func else remove_unused_bindings(new)
 
@@ -94,10 +99,9 @@ class _Rules:
             return call
         return self._by_other(bb, left, right)
 
-    def conv2d(self, bb: BlockBuilder, call: Call) -> RelaxExpr:
+    def convolution(self, bb: BlockBuilder, call: Call) -> RelaxExpr:
         """A convolution of integers by constants, channels last."""
-        attrs: Any = call.attrs
-        if not is_taken(call) or attrs.data_layout != "NHWC":
+        if not is_taken(call) or not is_last(call):
             return call
         a, w = self._moved_centred(bb, call.args[0]), _constant(self._value(call.args[1]))
         return call if a is None or w is None else convolved(bb, call, a, w, self._form)
