@@ -44,6 +44,37 @@ def test_what_a_mask_reads_gets_the_mask():
     assert read.predicate is MASK
 
 
+S = tir.decl_buffer((4,), "float32", "S", scope="local")
+SUMS = tir.Ramp(0, 1, 4)
+
+
+def test_sums_in_registers_are_chosen_not_masked():
+    """A masked store would keep them in memory, where the next load of them waits for it."""
+    kept = tir.BufferLoad(S, [SUMS])
+    stmt = tir.BufferStore(S, kept + load(LANES), [SUMS])
+    found = guard_lanes(stmt, MASK, analyzer(4))
+    assert found.predicate is None
+    assert isinstance(found.value, tir.Select)
+    assert found.value.condition is MASK
+    loads = [n for n in walk(found.value) if isinstance(n, tir.BufferLoad)]
+    assert [n.predicate is MASK for n in loads if n.buffer is A] == [True]
+    assert all(n.predicate is None for n in loads if n.buffer is S)
+
+
+@pytest.mark.parametrize("first", [1, -1])
+def test_sums_that_are_not_all_there_are_masked(first):
+    place = tir.Ramp(first, 1, 4)
+    stmt = tir.BufferStore(S, tir.BufferLoad(S, [place]) + load(LANES), [place])
+    found = guard_lanes(stmt, MASK, analyzer(4))
+    assert found.predicate is MASK
+    assert all(n.predicate is MASK for n in walk(found.value) if isinstance(n, tir.BufferLoad))
+
+
+def test_copies_to_registers_are_masked():
+    found = guard_lanes(tir.BufferStore(S, load(LANES), [SUMS]), MASK, analyzer(4))
+    assert found.predicate is MASK
+
+
 def test_scalar_loads_stay_where_they_are_in_bounds():
     expr = tir.Broadcast(load(i), 4)
     assert guard_lanes(expr, MASK, analyzer(16)) is expr

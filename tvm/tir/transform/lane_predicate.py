@@ -14,7 +14,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis import expr_deep_equal
 from tvm.tir.effects import effect_of
-from tvm.tir.functor import StmtExprMutator, rewrite, uses_var
+from tvm.tir.functor import StmtExprMutator, rewrite, uses_var, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.op.forms import terms_of
@@ -134,6 +134,8 @@ class _LaneGuard(StmtExprMutator):
             return super().visit_buffer_load_(op)
         indices = self.visit_exprs(op.indices)
         predicate = self._predicate(op.predicate, indices[-1])
+        if op.predicate is None and self._is_in_registers(op):
+            return e.BufferLoad(op.buffer, indices, None, op.span)
         return e.BufferLoad(op.buffer, indices, predicate, op.span)
 
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
@@ -141,7 +143,24 @@ class _LaneGuard(StmtExprMutator):
             raise _Refused
         indices, value = self.visit_exprs(op.indices), self.visit_expr(op.value)
         predicate = self._predicate(op.predicate, indices[-1])
+        if op.predicate is None and self._is_in_registers(op) and _updates(op):
+            # a masked store keeps sums in memory, where the next load waits until it is done
+            kept = e.BufferLoad(op.buffer, indices, None, op.span)
+            value = e.Select(predicate, value, kept, op.span)
+            return s.BufferStore(op.buffer, value, indices, None, op.span)
         return s.BufferStore(op.buffer, value, indices, predicate, op.span)
+
+    def _is_in_registers(self, op: e.BufferLoad | s.BufferStore) -> bool:
+        """Whether all lanes are there in a buffer of this thread's own, whatever the mask says."""
+        index, extent = op.indices[-1], op.buffer.shape[-1]
+        if op.buffer.scope() != "local" or len(op.indices) != 1 or not isinstance(index, e.Ramp):
+            return False
+        lanes = ops.literal(index.lanes) if isinstance(index.lanes, PrimExpr) else index.lanes
+        if lanes is None or not ops.is_one(index.stride):
+            return False
+        last = ops.add(index.base, lanes)
+        within = self._analyzer.can_prove(ops.less_equal(last, extent))
+        return within and self._analyzer.can_prove(ops.greater_equal(index.base, 0))
 
     def visit_binary_(self, op: e.BinaryOpExpr) -> PrimExpr:
         # a division that the condition was to protect cannot be undone lane by lane
@@ -166,6 +185,16 @@ class _LaneGuard(StmtExprMutator):
 
     def visit_assert_stmt_(self, op: s.AssertStmt) -> s.Stmt:
         raise _Refused
+
+
+def _updates(op: s.BufferStore) -> bool:
+    """Whether a store changes what it reads at its own place."""
+    return any(
+        isinstance(node, e.BufferLoad)
+        and node.buffer is op.buffer
+        and all(map(expr_deep_equal, node.indices, op.indices))
+        for node in walk(op.value)
+    )
 
 
 def _some_lane(
