@@ -191,6 +191,36 @@ def test_the_range_that_loses_least() -> None:
     assert 1 < scale < 25, "one far value does not make all steps coarse"
 
 
+@pytest.mark.parametrize(("seed", "wanted"), [(0, 1.99203312), (1, 2.0659256)])
+def test_near_ranges_are_told_apart_as_by_v0_18(seed: int, wanted: float) -> None:
+    values = np.random.RandomState(seed).randn(100).astype("float32")
+    assert qtz._find_scale_by_kl(values, num_bins=801) == pytest.approx(wanted, abs=1e-7)
+
+
+def test_percentiles_are_values_that_were_seen() -> None:
+    made = quantized(module(conv(relay.var("x", shape=(1, 3, 6, 6)), 4, 3)),
+                     calibrate_mode="percentile")  # fmt: skip
+    first = next(line for line in made.astext(False).splitlines() if "%0 = multiply" in line)
+    factor = float(first.split("%x, ")[1].split("f")[0])
+    assert factor == pytest.approx(128 / np.abs(IMAGE).max(), rel=1e-6)
+
+
+def test_rounding_to_the_nearest_looks_at_the_product() -> None:
+    made = quantized(network(), weight_scale="max", rounding="TONEAREST")
+    text = made.astext(False)
+    assert "fixed_point_multiply" not in text
+    assert 'zeros(shape=[1, 4, 6, 6], dtype="int64")' in text
+
+
+def test_three_joined_tensors_are_widened_without_a_stop() -> None:
+    x = relay.var("x", shape=(1, 3, 6, 6))
+    parts = [relay.nn.relu(conv(x, 4, 3)) for _ in range(2)]
+    made = quantized(module(conv(relay.concatenate([*parts, parts[0]], 1), 4, 12)))
+    stops = [n for n in made.astext(False).splitlines() if "stop_fusion" in n]
+    assert stops
+    assert not [line for line in stops if "int32" in line]
+
+
 @pytest.mark.parametrize("scale", [2.0, 8.0])
 def test_sums_do_not_wrap(scale: float) -> None:
     """Two narrow integers make a wide one: the numbers are those of floats that are rounded."""

@@ -19,6 +19,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.op import Op, register_op_attr
 from tvm.relay import op as R
 from tvm.relay.expr import Call, Constant, TempExpr, Tuple, const
+from tvm.relay.qnn.op.arithmetic import multiplier_and_shift, times
 
 from ._annotate import simulated_quantize
 from ._partition import Args, Decorator, Rule, forward_op
@@ -73,19 +74,21 @@ def quantize_realize(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr:
     scale, low, high = (_number(arg) for arg in new_args[1:])
     data = new_args[0]
     if isinstance(data, QRealizeIntExpr):
-        return _rescaled(data, scale, low, high)
+        return _rescaled(data, scale, low, high, ref_call)
     real = R.multiply(data, const(1 / scale, "float32"))
     return QRealizeIntExpr(R.clip(R.round(real), low, high), scale, "float32")
 
 
-def _rescaled(x: QRealizeIntExpr, scale: float, low: float, high: float) -> QRealizeIntExpr:
+def _rescaled(
+    x: QRealizeIntExpr, scale: float, low: float, high: float, like: RelaxExpr
+) -> QRealizeIntExpr:
     if x.dom_scale == scale:
         return QRealizeIntExpr(R.clip(x.data, low, high), scale, x.dtype)
     shift = math.log2(scale / x.dom_scale)
     if shift == int(shift):
         moved = _shifted(x.data, -int(shift), current_qconfig().dtype_activation)
         return QRealizeIntExpr(R.clip(moved, low, high), scale, x.dtype)
-    moved = _multiplied(R.cast(x.data, "int64"), x.dom_scale / scale)
+    moved = _multiplied(R.cast(x.data, "int64"), x.dom_scale / scale, like)
     return QRealizeIntExpr(R.cast(R.clip(moved, low, high), x.dtype), scale, x.dtype)
 
 
@@ -98,21 +101,21 @@ def _shifted(data: RelaxExpr, by: int, dtype: str) -> RelaxExpr:
     return R.right_shift(data, const(-by, dtype))  # type: ignore[no-any-return]
 
 
-def _multiplied(data: RelaxExpr, factor: float) -> RelaxExpr:
-    """`data` (64 bits wide) times a number, in fixed point of 31 bits."""
-    fraction, exponent = math.frexp(factor)
-    multiplier = round(fraction * (1 << 31))
-    if multiplier == 1 << 31:
-        multiplier, exponent = multiplier // 2, exponent + 1
+def _multiplied(data: RelaxExpr, factor: float, like: RelaxExpr) -> RelaxExpr:
+    """`data`, of the shape of `like`, times a number as float32 knows it, in 31 bits' fixed point.
+
+    Rounded upwards the type stays; rounded to the nearest the result has 32 bits.
+    """
+    known = float(np.float32(factor))
     if current_qconfig().rounding == "UPWARD":
-        return R.fixed_point_multiply(data, multiplier, exponent)  # type: ignore[no-any-return]
-    wide = R.multiply(data, const(multiplier, "int64"))
-    shift = 31 - exponent
-    half = const(1 << (shift - 1), "int64")
-    nearest = R.where(
-        R.greater_equal(data, const(0, "int64")), half, R.subtract(half, const(1, "int64"))
+        return R.fixed_point_multiply(  # type: ignore[no-any-return]
+            data, *multiplier_and_shift(known)
+        )
+    found = like.checked_type
+    wide = R.cast(data, "int64")
+    return R.cast(  # type: ignore[no-any-return]
+        times(wide, [known], -1, found, "TONEAREST"), "int32"
     )
-    return R.right_shift(R.add(wide, nearest), const(shift, "int64"))  # type: ignore[no-any-return]
 
 
 def _product(weight_dtype: Callable[[], str]) -> Callable[[Call, Args, Any], RelaxExpr | None]:
@@ -189,12 +192,14 @@ def _unified(
     made: list[RelaxExpr] = []
     for old, value in zip(before, values):
         data = value.cast(dtype)
-        if _is_input(old) and value.dtype != dtype:
+        if len(values) != 2 or not _is_input(old):
+            pass
+        elif value.dtype != dtype:
             data = R.annotation.stop_fusion(data)
-        elif _is_input(old):  # stored narrow on the way
+        else:  # stored narrow on the way
             stored = R.annotation.stop_fusion(R.cast(data, cfg.dtype_input))
             data = R.cast(stored, dtype)
-        made.append(_to_scale(data, value.dom_scale / scale, dtype))
+        made.append(_to_scale(data, value.dom_scale / scale, dtype, old))
     return made, dtype, scale
 
 
@@ -205,7 +210,7 @@ def _is_input(expr: RelaxExpr) -> bool:
     return bool(attrs.kind == QAnnotateKind.INPUT)
 
 
-def _to_scale(data: RelaxExpr, factor: float, dtype: str) -> RelaxExpr:
+def _to_scale(data: RelaxExpr, factor: float, dtype: str, like: RelaxExpr) -> RelaxExpr:
     if factor == 1:
         return data
     shift = math.log2(factor)
@@ -213,7 +218,7 @@ def _to_scale(data: RelaxExpr, factor: float, dtype: str) -> RelaxExpr:
         return _shifted(data, int(shift), dtype)
     if factor == int(factor):
         return R.multiply(data, const(int(factor), dtype))  # type: ignore[no-any-return]
-    return R.cast(_multiplied(R.cast(data, "int64"), factor), dtype)  # type: ignore[no-any-return]
+    return R.cast(_multiplied(data, factor, like), dtype)  # type: ignore[no-any-return]
 
 
 def _unary(dtype_of: Callable[[QRealizeIntExpr], str]) -> Any:

@@ -37,21 +37,31 @@ def find_scale(counts: Any, edges: Any, steps: int) -> float:
 
 
 def _loss(counts: Any, start: int, stop: int, steps: int) -> float:
-    """What is lost by cutting to [start, stop) and rounding to some steps."""
+    """What is lost by cutting to [start, stop) and rounding to some steps.
+
+    All of it in float32, summed from left to right: neighbours lose so nearly the same that the
+    rounding of these sums chooses between them, and it has to choose as TVM's does.
+    """
     kept = counts[start:stop].astype("float64")
     cut = kept.copy()
+    kept[0] = 0  # the lowest bin holds what was cut off: no step stands for it
     cut[0] += counts[:start].sum()
     cut[-1] += counts[stop:].sum()
     width = len(kept) // steps
     bin_of = np.minimum(np.arange(len(kept)) // width, steps - 1)
-    sums = np.bincount(bin_of, kept, steps)
-    used = np.bincount(bin_of, cut != 0, steps)
-    mean = np.divide(sums, used, out=np.zeros(steps), where=used > 0)
-    p, q = _smoothed(cut), _smoothed(np.where(cut != 0, mean[bin_of], 0.0))
+    sums = np.bincount(bin_of, kept, steps).astype("float32")
+    used = np.bincount(bin_of, kept != 0, steps).astype("float32")
+    mean = np.divide(sums, used, out=np.zeros_like(sums), where=used > 0)
+    p = _smoothed(cut.astype("float32"))
+    q = _smoothed(np.where(cut != 0, mean[bin_of], np.float32(0)))
     if p is None or q is None:
         return float(np.inf)
-    p, q = p / p.sum(), q / q.sum()
-    return float(np.sum(p * np.log(p / q)))
+    p, q = p / _sum(p), q / _sum(q)
+    return float(_sum(p * np.log(p / q)))
+
+
+def _sum(values: Any) -> Any:
+    return np.cumsum(values, dtype="float32")[-1]
 
 
 def _smoothed(values: Any, least: float = 1e-4) -> Any:
@@ -60,5 +70,5 @@ def _smoothed(values: Any, least: float = 1e-4) -> Any:
     others = int((~zero).sum())
     if others == 0:
         return None
-    taken = least * int(zero.sum()) / others
-    return None if taken >= 1 else np.where(zero, least, values - taken)
+    taken = np.float32(least * int(zero.sum())) / np.float32(others)
+    return None if taken >= 1 else np.where(zero, np.float32(least), values - taken)

@@ -416,7 +416,7 @@ def CombineParallelBatchMatmul(
 def BatchingOps() -> Sequential:
     """Products of one operand computed together: convolutions, matrices, batches of matrices."""
     passes = [CombineParallelConv2D(), CombineParallelDense(), CombineParallelBatchMatmul()]
-    return Sequential(passes, name="BatchingOps")
+    return Sequential(passes)
 
 
 @expr_pass("CombineParallelOpBatch", opt_level=4)

@@ -20,7 +20,7 @@ def _is_for(func: RelaxExpr, compiler: str) -> bool:
     return not compiler or str(func.attrs["Compiler"]) == compiler
 
 
-@declare_module_pass("OutlineCompilerFunctionsWithExistingGlobalSymbols", opt_level=0)
+@declare_module_pass("OutlineCompilerFunctions", opt_level=0)
 def OutlineCompilerFunctionsWithExistingGlobalSymbols(
     mod: IRModule, ctx: PassContext, compiler_filter: str = ""
 ) -> IRModule:

@@ -42,7 +42,7 @@ _SUMS: Final = ("add", "subtract")
 def FoldScaleAxis() -> Sequential:
     """Factors moved backward, then forward, and the constants that this makes folded."""
     passes = [BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant()]
-    return Sequential(passes, 3, "FoldScaleAxis")
+    return Sequential(passes, name="FoldScaleAxis")
 
 
 def _name(expr: RelaxExpr) -> str:

@@ -47,7 +47,7 @@ def FuseOps(
     return _Fuser(func, level, depth, bool(ctx.option("relay.FuseOps.link_params", False))).run()
 
 
-@expr_pass("DefuseOps", opt_level=0)
+@expr_pass("DefuseOps", opt_level=3)
 def DefuseOps(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """Primitive functions are gone: their bodies stand where they were called."""
 

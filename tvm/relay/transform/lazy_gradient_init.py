@@ -31,7 +31,7 @@ from .infer_type import InferType
 _OWN: Final = ("FromGradCell", "MultiplyGradCell", "AddGradCell")
 
 
-@declare_module_pass("LazyGradientInit", opt_level=1)
+@declare_module_pass("LazyGradientInit", opt_level=2)
 def LazyGradientInit(mod: IRModule, ctx: PassContext) -> IRModule:
     """The module with ones and zeros that are made when something asks for them."""
     made = InferType()(mod).clone()

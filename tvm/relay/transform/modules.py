@@ -33,7 +33,7 @@ def RemoveUnusedFunctions(
     return mod.with_functions({v: f for v, f in mod.functions.items() if v.name_hint in needed})
 
 
-@declare_module_pass("Inline", opt_level=1)
+@declare_module_pass("InlineGlobals", opt_level=1)
 def Inline(mod: IRModule, ctx: PassContext) -> IRModule:
     """Functions marked `Inline` stand where they were called, and are gone."""
     marked = {

@@ -62,7 +62,7 @@ _MAX_CALLS: Final = 20_000  # written out in one function; what needs more keeps
 _UNKNOWN: Final = float("inf")
 
 
-@expr_pass("PartialEvaluate", opt_level=1)
+@expr_pass("PartialEval", opt_level=1)
 def PartialEvaluate(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """The function with everything computed that does not depend on its parameters."""
     assert isinstance(func, Function), "a pass gets functions"

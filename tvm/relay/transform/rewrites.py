@@ -120,7 +120,7 @@ def Legalize(
     return transform(func, rule)
 
 
-@expr_pass("DivToMul", opt_level=0)
+@expr_pass("DivToMul", opt_level=0, required=["FoldConstant"])
 def DivToMul(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """Division by a constant as multiplication with its inverse."""
 
