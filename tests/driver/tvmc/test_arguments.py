@@ -11,13 +11,21 @@ from typing import Any
 import pytest
 
 import tvm
-from tvm.driver.tvmc import TVMCException, composite_target, config_options, target, transform
+from tvm.driver.tvmc import (
+    TVMCException,
+    composite_target,
+    config_options,
+    frontends,
+    target,
+    transform,
+)
 from tvm.driver.tvmc.arguments import TVMCSuppressedArgumentParser
 from tvm.driver.tvmc.pass_config import parse_configs
 from tvm.driver.tvmc.pass_list import parse_pass_list_str
 from tvm.driver.tvmc.registry import generate_registry_args, reconstruct_registry_entity
 from tvm.driver.tvmc.shape_parser import parse_shape_string
 from tvm.driver.tvmc.tracker import tracker_host_port_from_cli
+from tvm.ir.op import Op
 from tvm.relay.backend.executor import Executor
 from tvm.relay.expr import var
 from tvm.relay.function import Function
@@ -188,6 +196,42 @@ def test_configurations(tmp_path: Path) -> None:
     for name in ("moon", str(file), str(tmp_path / "none.json")):
         with pytest.raises(TVMCException, match="Configuration"):
             read(SimpleNamespace(config=name))
+
+
+def test_the_folder_of_configurations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config_options, "CONFIGS_JSON_DIR", None)
+    monkeypatch.setenv("TVM_CONFIGS_JSON_DIR", str(tmp_path / "none"))
+    with pytest.raises(config_options.ConfigsJsonNotFoundError, match="TVM_CONFIGS_JSON_DIR"):
+        config_options.get_configs_json_dir()
+    (tmp_path / "board.json").write_text('{"targets": [{"kind": "c"}]}')
+    monkeypatch.setenv("TVM_CONFIGS_JSON_DIR", str(tmp_path))
+    assert config_options.get_configs_json_dir() == str(tmp_path)
+    read = config_options.read_and_convert_json_into_dict(SimpleNamespace(config="board"))
+    assert read == {"targets": [{"kind": "c"}]}
+    monkeypatch.setenv("TVM_CONFIGS_JSON_DIR", "moon")
+    assert config_options.get_configs_json_dir() == str(tmp_path), "found once"
+
+
+def test_the_frontend_is_told_by_the_suffix() -> None:
+    guessed = [frontends.guess_frontend(f"net.{suffix}").name() for suffix in (
+        "onnx", "h5", "pb", "tflite", "pth", "zip", "pdmodel", "relay",
+    )]  # fmt: skip
+    assert guessed == ["onnx", "keras", "pb", "tflite", "pytorch", "pytorch", "paddle", "relay"]
+    names = ["keras", "onnx", "pb", "tflite", "pytorch", "paddle", "relay"]
+    assert frontends.get_frontend_names() == names
+    assert isinstance(frontends.get_frontend_by_name("keras"), frontends.KerasFrontend)
+    for name in ("keras", "pb", "tflite", "paddle"):
+        with pytest.raises(TVMCException, match="legal: ONNX"):
+            frontends.get_frontend_by_name(name).load("net")
+
+
+def test_rules_of_precision_end_with_their_scope() -> None:
+    of = Op.get("nn.conv2d")
+    before = of.get_attr("FTVMMixedPrecisionConversionType")
+    with transform.MixedPrecision(["nn.conv2d"], "float32"):
+        rule = of.get_attr("FTVMMixedPrecisionConversionType")
+        assert list(rule(None, "float16")) == [0, "float32", "float16"]
+    assert of.get_attr("FTVMMixedPrecisionConversionType") is before
 
 
 def test_compilers_of_parts() -> None:

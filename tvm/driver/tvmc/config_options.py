@@ -9,7 +9,9 @@ wins.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +21,30 @@ DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "default": {"targets": [{"kind": "llvm"}]},
     "host": {"targets": [{"kind": "llvm"}]},
 }
+# What `get_configs_json_dir` has found; None: it looks again.
+CONFIGS_JSON_DIR: str | None = None
+
+
+class ConfigsJsonNotFoundError(TVMCException):
+    """There is no folder of configurations."""
+
+
+def get_configs_json_dir() -> str:
+    """The folder of the configurations with names: $TVM_CONFIGS_JSON_DIR, or beside the package."""
+    global CONFIGS_JSON_DIR
+    if CONFIGS_JSON_DIR is None:
+        package = Path(__file__).resolve().parents[2]
+        beside = [package / "configs", package.parent / "configs"]
+        asked = os.environ.get("TVM_CONFIGS_JSON_DIR")
+        found = next((f for f in ([Path(asked)] if asked else beside) if f.is_dir()), None)
+        if found is None:
+            legal = asked or " or ".join(map(str, beside))
+            raise ConfigsJsonNotFoundError(
+                f"folder of configurations: none; legal: a folder {legal}, or another one that "
+                "$TVM_CONFIGS_JSON_DIR names"
+            )
+        CONFIGS_JSON_DIR = str(found)
+    return CONFIGS_JSON_DIR
 
 
 def find_json_file(name: str, path: str | Path) -> Path | None:
@@ -31,8 +57,12 @@ def read_and_convert_json_into_dict(config_args: Any) -> dict[str, Any]:
     name = config_args.config
     if not name.endswith(".json") and name in DEFAULTS:
         return dict(DEFAULTS[name])
+    file: Path | None = None
+    if not name.endswith(".json"):
+        with suppress(ConfigsJsonNotFoundError):
+            file = find_json_file(name, get_configs_json_dir())
     try:
-        read = json.loads(Path(name).read_text(encoding="utf-8"))
+        read = json.loads((file or Path(name)).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         legal = ", ".join(DEFAULTS)
         raise TVMCException(

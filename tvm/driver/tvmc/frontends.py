@@ -70,7 +70,7 @@ class OnnxFrontend(Frontend):
 class PyTorchFrontend(Frontend):
     """Traced modules that torch saved: `relay.frontend.from_pytorch`. Shapes must be given."""
 
-    SUFFIXES = ("pth", "pt")
+    SUFFIXES = ("pth", "zip", "pt")
 
     @staticmethod
     def name() -> str:
@@ -109,6 +109,61 @@ class RelayFrontend(Frontend):
         return mod, {param.name_hint: _random(param.checked_type, rng) for param in weights}
 
 
+class _WrittenAsOnnx(Frontend):
+    """A framework whose models are read from the ONNX that `WRITER` makes of them."""
+
+    WRITER: ClassVar[str]
+
+    def load(self, path: str, shape_dict: Mapping[str, Any] | None = None, **kwargs: Any) -> Loaded:
+        raise TVMCException(
+            f"{self.name()} model '{path}' is not read itself; legal: ONNX, as {self.WRITER} writes"
+        )
+
+
+class KerasFrontend(_WrittenAsOnnx):
+    """Keras."""
+
+    SUFFIXES = ("h5",)
+    WRITER = "tf2onnx or keras.Model.export"
+
+    @staticmethod
+    def name() -> str:
+        return "keras"
+
+
+class TensorflowFrontend(_WrittenAsOnnx):
+    """Graphs of TensorFlow."""
+
+    SUFFIXES = ("pb",)
+    WRITER = "tf2onnx"
+
+    @staticmethod
+    def name() -> str:
+        return "pb"
+
+
+class TFLiteFrontend(_WrittenAsOnnx):
+    """TensorFlow Lite."""
+
+    SUFFIXES = ("tflite",)
+    WRITER = "tf2onnx --tflite"
+
+    @staticmethod
+    def name() -> str:
+        return "tflite"
+
+
+class PaddleFrontend(_WrittenAsOnnx):
+    """PaddlePaddle."""
+
+    SUFFIXES = ("pdmodel",)
+    WRITER = "paddle2onnx"
+
+    @staticmethod
+    def name() -> str:
+        return "paddle"
+
+
 def _random(kind: Any, rng: np.random.Generator) -> Any:
     shape, dtype = [int(extent) for extent in kind.shape], str(kind.dtype)
     if dtype.startswith(("int", "uint", "bool")):
@@ -116,12 +171,10 @@ def _random(kind: Any, rng: np.random.Generator) -> Any:
     return tensor(rng.uniform(-1, 1, shape).astype(numpy_dtype(DataType(dtype))))
 
 
-ALL_FRONTENDS: Final[tuple[type[Frontend], ...]] = (OnnxFrontend, PyTorchFrontend, RelayFrontend)
-# Models of frameworks that write ONNX are read from that.
-_WRITERS: Final = {
-    "h5": "tf2onnx or keras.Model.export", "keras": "keras.Model.export", "pb": "tf2onnx",
-    "tflite": "tf2onnx --tflite", "pdmodel": "paddle2onnx",
-}  # fmt: skip
+ALL_FRONTENDS: Final[tuple[type[Frontend], ...]] = (
+    KerasFrontend, OnnxFrontend, TensorflowFrontend, TFLiteFrontend, PyTorchFrontend,
+    PaddleFrontend, RelayFrontend,
+)  # fmt: skip
 
 
 def get_frontend_names() -> list[str]:
@@ -144,9 +197,8 @@ def guess_frontend(path: str) -> Frontend:
     for one in ALL_FRONTENDS:
         if suffix in one.suffixes():
             return one()
-    hint = f"; {_WRITERS[suffix]} writes it as ONNX" if suffix in _WRITERS else ""
     raise TVMCException(
-        f"failed to infer the model format of '{path}'. Please specify --model-format{hint}"
+        f"failed to infer the model format of '{path}'. Please specify --model-format"
     )
 
 

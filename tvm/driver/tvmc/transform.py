@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Final
+
+from typing_extensions import Self
 
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential
@@ -83,6 +85,29 @@ def convert_graph_layout(
         raise TVMCException(f"Error converting layout to {', '.join(layouts)}: {error}") from error
 
 
+def generate_mixed_precision_rule(acc_dtype: str) -> Callable[[Any, str], list[Any]]:
+    """The rule of an operator that computes in fewer bits and sums up in this type."""
+
+    def rule(call: Any, mixed_precision_type: str) -> list[Any]:
+        return [MIXED_PRECISION_ALWAYS, acc_dtype, mixed_precision_type]
+
+    return rule
+
+
+class MixedPrecision(ExitStack):
+    """A scope in which these operators, and no others' rules change, compute in fewer bits."""
+
+    def __init__(self, ops: Sequence[str], acc_type: str) -> None:
+        super().__init__()
+        self.ops, self.acc_type = ops, acc_type
+
+    def __enter__(self) -> Self:
+        rule = generate_mixed_precision_rule(self.acc_type)
+        for name in self.ops:
+            self.enter_context(TempOpAttr(name, "FTVMMixedPrecisionConversionType", rule))
+        return self
+
+
 def convert_to_mixed_precision(
     mod: IRModule,
     ops: Sequence[str] | None = None,
@@ -90,18 +115,14 @@ def convert_to_mixed_precision(
     acc_type: str = "float16",
 ) -> IRModule:
     """The module with these operators computed and summed up in these types, results as before."""
-
-    def rule(_: Any, __: str) -> list[Any]:
-        return [MIXED_PRECISION_ALWAYS, acc_type, calculation_type]
-
     passes = Sequential([transform.InferType(), transform.ToMixedPrecision(calculation_type)])
     options = {"relay.ToMixedPrecision.keep_orig_output_dtype": True}
     try:
-        with ExitStack() as stack:
-            for name in ops or _NARROW:
-                stack.enter_context(TempOpAttr(name, "FTVMMixedPrecisionConversionType", rule))
-            with PassContext(opt_level=3, config=options):
-                return passes(mod)
+        with (
+            MixedPrecision(ops or _NARROW, acc_type),
+            PassContext(opt_level=3, config=options),
+        ):
+            return passes(mod)
     except (RuntimeError, ValueError, AttributeError) as error:
         raise TVMCException(f"Error converting mixed precision: {error}") from error
 
