@@ -1,0 +1,1 @@
+"""Other forms that programs of Relay are written in."""
