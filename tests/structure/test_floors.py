@@ -64,7 +64,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.frontend.*", "tvm.relay", "tvm.contrib"),
     ("tvm.relay.frontend", "tvm.relay.backend.contrib", "tvm.meta_schedule.relay_integration",
      "tvm.parser"),
-    ("tvm.contrib.pipeline_executor_build", "tvm.contrib.relay_viz"),
+    ("tvm.contrib.pipeline_executor_build", "tvm.contrib.relay_viz", "tvm.contrib.target"),
     ("tvm.contrib.pipeline_executor",),
     ("tvm.driver", "tvm.relax.testing.nn"),
     ("tvm.report", "tvm.serve"),

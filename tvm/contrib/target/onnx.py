@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tvm.error import TVMError
+from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -41,7 +41,9 @@ def to_onnx(
 ) -> Any:
     """The model of `main`; written to `path` as well where one is given."""
     if opset_version not in ONNX_OPSET_VERSONS_SUPPORTED:
-        raise NotImplementedError("Currently only opset version 11 is supported.")
+        raise OpNotImplemented(
+            f"to_onnx: found opset_version {opset_version}; legal: 11, the one that is supported"
+        )
     if not isinstance(relay_ir, (IRModule, Function)):
         raise TypeError(
             f"to_onnx: found {type(relay_ir).__name__}; legal: a module or a function of Relay"
@@ -139,7 +141,7 @@ class _Graph:
         exprs = list(post_order(body))
         unknown = sorted({_told(expr) for expr in exprs} - {""})
         if unknown:
-            raise TVMError(
+            raise OpNotImplemented(
                 f"to_onnx: no form for {', '.join(unknown)}; legal: {', '.join(sorted(RULES))}"
             )
         for expr in exprs:
