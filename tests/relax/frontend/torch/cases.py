@@ -162,6 +162,7 @@ ELEMENTWISE = [
     case("log of ints", torch.log, (X, "uint8")),
     case("exp of bools", torch.exp, (X, "bool")),
     case("abs of ints", torch.abs, (X, "int64")),
+    case("infinities of ints", lambda x: (x.isposinf(), x.isneginf()), (X, "int64")),
     case("neg of ints", torch.neg, (X, "int32")),
     case("bitwise_not", torch.bitwise_not, (X, "int32")),
     case("bitwise_not of bools", torch.bitwise_not, (X, "bool")),

@@ -13,7 +13,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.frontend.torch import from_exported_program
 from tvm.relax.frontend.torch.indexing import counted_from_front, embedding_bag
 
-from .cases import FAMILIES, Case
+from .cases import FAMILIES, Case, case
 from .running import assert_same, check, exported, interpreted
 
 torch = pytest.importorskip("torch")
@@ -24,6 +24,17 @@ x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
 @pytest.mark.parametrize("case", FAMILIES["indexing"], ids=lambda case: case.name)
 def test_numbers(case: Case) -> None:
     check(case)
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("how", ["mean", "amax", "amin"])
+def test_integers_that_are_scattered_together(how: str, alone: bool) -> None:
+    """Means are rounded down, as torch's are."""
+    check(case(
+        f"scatter_reduce {how}",
+        lambda x, i, s: torch.scatter_reduce(x, 1, i, s, how, include_self=not alone),
+        ((2, 4), "int64"), ((2, 6), "index:4"), ((2, 6), "int64"),
+    ))  # fmt: skip
 
 
 def test_known_indices_are_counted_while_importing() -> None:

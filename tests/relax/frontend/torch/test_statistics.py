@@ -26,6 +26,7 @@ STATISTICS = [
     case("quantiles of a number", lambda x: torch.quantile(x, SHARES, 0, True), ()),
     case("quantile beside NaNs", lambda x: torch.quantile(_holed(x), 0.5, 1), (4, 7)),
     case("nanquantile", lambda x: torch.nanquantile(_holed(x), SHARES, 1), (4, 7)),
+    case("nanmedian of ints", lambda x: (x.nanmedian(), *x.nanmedian(1)), ((4, 7), "int64")),
     case("nanmedian", lambda x: torch.nanmedian(_holed(x)[1:]), (4, 7)),
     case("nanmedian of rows", lambda x: torch.nanmedian(_holed(x)[1:], 1, True), (4, 8)),
     case("trapezoid", lambda x: torch.trapezoid(x, dx=0.5, dim=0), (4, 3)),

@@ -236,11 +236,15 @@ def isinf(bb: BlockBuilder, input: Expr) -> Expr:
 
 @convert("isposinf")
 def isposinf(bb: BlockBuilder, input: Expr) -> Expr:
+    if not is_float(dtype_of(input)):
+        return op.not_equal(input, input)
     return op.equal(input, scalar(math.inf, dtype_of(input)))
 
 
 @convert("isneginf")
 def isneginf(bb: BlockBuilder, input: Expr) -> Expr:
+    if not is_float(dtype_of(input)):
+        return op.not_equal(input, input)
     return op.equal(input, scalar(-math.inf, dtype_of(input)))
 
 

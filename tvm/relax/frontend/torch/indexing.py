@@ -12,6 +12,7 @@ from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, const
 
+from .dtypes import is_float
 from .registry import convert
 from .values import (
     Expr,
@@ -360,9 +361,11 @@ def scatter_reduce(
     part = _cut_to(bb, src, index)
     x = input
     if not include_self:
-        start = {"add": 0.0, "mean": 0.0, "mul": 1.0, "max": -float("inf"), "min": float("inf")}
-        if "float" not in dtype and how in ("max", "min"):
-            raise refuse("scatter_reduce", "include_self=False for integers", "floats")
+        if is_float(dtype):
+            least, largest = -float("inf"), float("inf")
+        else:
+            least, largest = np.iinfo(dtype).min, np.iinfo(dtype).max
+        start = {"add": 0, "mean": 0, "mul": 1, "max": least, "min": largest}
         fresh = bb.emit(op.broadcast_to(scalar(start[how], dtype), sizes(index)))
         x = bb.emit(op.scatter_elements(x, index, fresh, axis, "update"))
     if how != "mean":
@@ -371,7 +374,8 @@ def scatter_reduce(
     base = op.ones_like(input) if include_self else op.zeros_like(input)
     counts = bb.emit(op.scatter_elements(base, index, ones, axis, "add"))
     total = op.scatter_elements(x, index, part, axis, "add")
-    return op.divide(total, op.maximum(counts, scalar(1, dtype)))
+    divide = op.divide if is_float(dtype) else op.floor_divide
+    return divide(total, op.maximum(counts, scalar(1, dtype)))
 
 
 def _spread_index(bb: BlockBuilder, index: Expr, like: Expr, axis: int) -> Expr:

@@ -9,7 +9,9 @@ from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 
+from .dtypes import is_float
 from .registry import convert
+from .sorting import median
 from .values import (
     Expr,
     along_an_axis,
@@ -121,6 +123,8 @@ def nanquantile(
 @along_an_axis
 def nanmedian(bb: BlockBuilder, input: Expr, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower of the two middle elements that are not NaN, and where it is."""
+    if not is_float(dtype_of(input)):
+        return median(bb, input, dim, keepdim)
     rows = _last(bb, input, dim)
     is_nan = bb.emit(op.astype(op.isnan(rows), "int8"))
     # in two steps, so that infinities stand before NaNs
