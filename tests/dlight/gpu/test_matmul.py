@@ -125,3 +125,12 @@ def test_extents_below_a_tile_are_left_to_registers() -> None:
     assert "wmma" not in text
     assert len(arguments(product(4, 4, 4))) == 3
     assert kernel(scheduled(Matmul(), product(128, 128, 64, dtype="float16"), on), on)
+
+
+def test_a_batch_of_single_rows_is_a_product_of_them() -> None:
+    a = te.placeholder((te.var("n"), 1, 128), "float16", "A")
+    b = te.placeholder((128, 256), "float16", "B")
+    r = te.reduce_axis((0, 128), name="k")
+    c = te.compute((a.shape[0], 1, 256), lambda i, j, k: te.sum(a[i, j, r] * b[r, k], r), "C")
+    text = str(scheduled(Matmul(), te.create_prim_func([a, b, c]), Target("nvidia/nvidia-a100")))
+    assert "wmma.accumulator" in text

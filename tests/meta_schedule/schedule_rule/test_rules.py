@@ -33,6 +33,8 @@ from tvm.script import tir as T
 from tvm.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.tensor_intrin.dot_product_common import DP4A_S8S8S32_INTRIN
+from tvm.tir.tensor_intrin.rocm import AMDGPU_SDOT4_INTRIN
 
 pytestmark = pytest.mark.pure
 
@@ -261,6 +263,29 @@ def test_intrinsics_are_innermost() -> None:
     assert "Blockize" not in kinds(same)
     with pytest.raises(ValueError, match="dot_1x1"):
         R.MultiLevelTilingWithIntrin("dot_1x1", "SSRSRS")
+
+
+def product_of_bytes() -> PrimFunc:
+    a, b = te.placeholder((64, 128), "int8", "A"), te.placeholder((32, 128), "int8", "B")
+    r = te.reduce_axis((0, 128), "k")
+    c = te.compute(
+        (64, 32), lambda i, j: te.sum(a[i, r].astype("int32") * b[j, r].astype("int32"), r), "C"
+    )
+    return te.create_prim_func([a, b, c])
+
+
+@pytest.mark.parametrize("name", [DP4A_S8S8S32_INTRIN, AMDGPU_SDOT4_INTRIN])
+def test_a_description_may_write_at_a_literal(name: str) -> None:
+    rule = R.MultiLevelTilingWithIntrin(
+        name, "SSSRRSRS", ["blockIdx.x", "vthread.x", "threadIdx.x"], 64, [4],
+        R.ReuseType("must", [4], "shared"), R.ReuseType("must", [3], "local"),
+    )  # fmt: skip
+    sch = space(product_of_bytes(), TURING, rule)[0]
+    assert annotation(sch, "C_o", "meta_schedule.auto_tensorize") == name
+    assert kinds(sch)[:9] == [
+        "GetBlock", "GetBlock", "Annotate", "GetLoops", "Split", "GetLoops", "Reorder", "Blockize",
+        "Annotate",
+    ]  # fmt: skip
 
 
 RISCV = "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64 -mattr=+m,+v,+zvl256b -num-cores=4"

@@ -98,10 +98,10 @@ class Matmul(GPUScheduleRule):
             main = children[blocks.index(mains[0])]
             if self.sch_outer_reduction(phone, config, main, children) is not None:
                 return phone
+        bring_to_form(sch, mains[0])
         tensorized = _with_matrix_units(func, target, sch.get(mains[0]))
         if tensorized is not None:
             return tensorized
-        bring_to_form(sch, mains[0])
         tile(sch, mains[0], config)
         return sch
 

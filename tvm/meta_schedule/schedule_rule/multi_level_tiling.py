@@ -273,7 +273,9 @@ class MultiLevelTilingWithIntrin(MultiLevelTiling):
         """The schedules with tiles; the one given if the intrinsic computes something else."""
         from .tensorized_tile import computes
 
-        return super().apply(sch, block) if computes(sch, block, self.intrin_name) else [sch]
+        if not computes(sch, block, self.intrin_name):
+            return [sch]
+        return super().apply(sch.copy(), block) or [sch]  # a copy draws as v0.22 does
 
     def _steps(self, states: list[Tiling]) -> list[Tiling]:
         from .tensorized_tile import tile_for_intrin

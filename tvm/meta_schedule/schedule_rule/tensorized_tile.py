@@ -6,7 +6,7 @@ from tvm.meta_schedule.structure import TENSORIZE
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import TensorIntrin
 from tvm.tir.schedule import BlockRV, Schedule
-from tvm.tir.schedule.analysis import get_auto_tensorize_mapping_info
+from tvm.tir.schedule.analysis.auto_tensorize import stores_the_same
 from tvm.tir.schedule.transform import tile_with_tensor_intrin
 
 
@@ -19,8 +19,7 @@ def description(intrin_name: str) -> PrimFunc:
 
 def computes(sch: Schedule, block: BlockRV, intrin_name: str) -> bool:
     """True if the block computes what the intrinsic does."""
-    desc = description(intrin_name)
-    return get_auto_tensorize_mapping_info(sch, block, desc) is not None
+    return stores_the_same(sch, block, description(intrin_name))
 
 
 def tile_for_intrin(

@@ -12,6 +12,7 @@ from tvm.tir import IndexMap
 from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.analysis import get_auto_tensorize_mapping_info
 from tvm.tir.tensor_intrin.cuda import MMA_f16f16f16_INTRIN
+from tvm.tir.tensor_intrin.dot_product_common import DP4A_S8S8S32_INTRIN
 
 
 def batched() -> tir.PrimFunc:
@@ -84,3 +85,17 @@ def test_axes_that_are_not_told_apart() -> None:
     product = te.compute((16, 16), lambda i, j: te.sum(x[i, r] * y[r, j], r), name="C")
     sch = Schedule(te.create_prim_func([x, y, product]))
     assert get_auto_tensorize_mapping_info(sch, sch.get_block("C"), registers) is None
+
+
+def test_rejects_a_description_at_literals() -> None:
+    dot = tir.TensorIntrin.get(DP4A_S8S8S32_INTRIN).desc
+    x, y = te.placeholder((16, 16), "int8", "A"), te.placeholder((16, 16), "int8", "B")
+    r = te.reduce_axis((0, 16), name="k")
+    product = te.compute(
+        (16, 16),
+        lambda i, j: te.sum(x[i, r].astype("int32") * y[j, r].astype("int32"), r),
+        name="C",
+    )
+    sch = Schedule(te.create_prim_func([x, y, product]))
+    with pytest.raises(ValueError, match="an index of the description is no variable"):
+        get_auto_tensorize_mapping_info(sch, sch.get_block("C"), dot)

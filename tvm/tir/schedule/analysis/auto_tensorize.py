@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tvm.arith import Analyzer
+from tvm.error import message
 from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
 from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, IterVar, Var
+from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, uses_var, walk
 from tvm.tir.index_map import IndexMap
@@ -58,21 +59,47 @@ def get_auto_tensorize_mapping_info(
     A variable of the block belongs to the variable of the description of the same kind that moves
     the same buffers.
     """
-    node = realize_of(sch.state, sch.get_sref(block)).block
-    _, realize = desc_parts(desc_func)
-    desc = realize.block
-    theirs, ours = _accesses(desc), _accesses(node)
-    if theirs is None or ours is None:
+    node, desc = _sides(sch, block, desc_func)
+    found = _same_store(node, desc)
+    if found is None:
         return None
-    if not all(isinstance(index, Var) for at in theirs.values() for index in at):
-        return None  # a layout of registers, say, tells no axes apart
-    buffers = _paired(desc, node)
-    if buffers is None:
-        return None
+    ours, theirs, buffers = found
+    literal = next((i for at in theirs.values() for i in at if isinstance(i, IntImm)), None)
+    if literal is not None:
+        raise ValueError(
+            message(
+                "get_auto_tensorize_mapping_info: an index of the description is no variable",
+                found=str(literal),
+                legal="a description that accesses its buffers at variables",
+            )
+        )
     mapping = _fused(node, desc, ours, theirs, buffers)
     if mapping is None:
         return None
     return AutoTensorizeMappingInfo([mapping], buffers, theirs, node.iter_vars, desc.iter_vars)
+
+
+def stores_the_same(sch: Schedule, block: BlockRV, desc_func: PrimFunc) -> bool:
+    """True if the block stores what `desc_func` describes, whatever the loops around it are."""
+    return _same_store(*_sides(sch, block, desc_func)) is not None
+
+
+def _sides(sch: Schedule, block: BlockRV, desc_func: PrimFunc) -> tuple[Block, Block]:
+    node = realize_of(sch.state, sch.get_sref(block)).block
+    return node, desc_parts(desc_func)[1].block
+
+
+def _same_store(
+    node: Block, desc: Block
+) -> tuple[Accesses, Accesses, dict[Buffer, Buffer]] | None:
+    """Both sides' accesses, and the pairs of buffers; None if they store different values."""
+    theirs, ours = _accesses(desc), _accesses(node)
+    if theirs is None or ours is None:
+        return None
+    if not all(isinstance(index, Var | IntImm) for at in theirs.values() for index in at):
+        return None  # a layout of registers, say, tells no axes apart
+    buffers = _paired(desc, node)
+    return None if buffers is None else (ours, theirs, buffers)
 
 
 def _accesses(block: Block) -> Accesses | None:
