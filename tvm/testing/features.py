@@ -201,6 +201,7 @@ def _cpu_feature(*names: str) -> Check:
 requires_gpu = Feature("gpu", run_time_check=_any_gpu)
 uses_gpu = requires_gpu(support_required="optional")
 requires_multi_gpu = Feature("multi_gpu", run_time_check=_several_gpus)
+uses_multi_gpu = requires_multi_gpu(support_required="optional")
 requires_llvm = Feature("llvm", "LLVM", "USE_LLVM", "llvm", target_kind_hardware="llvm")
 requires_x86 = Feature("x86", "x86 architecture", run_time_check=_machine("x86_64", "amd64"))
 requires_x86_vnni = Feature(

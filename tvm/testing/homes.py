@@ -30,6 +30,7 @@ _FILES = {
         "requires_vulkan",
         "requires_x86", "requires_x86_amx", "requires_x86_avx512", "requires_x86_vnni",
         "skip_if_32bit", "skip_if_no_reference_system", "uses_gpu",
+        "uses_multi_gpu",
     ),
     "numeric": ("assert_allclose", "check_numerical_grads", "get_dtype_range"),
     "parameters": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,3 +20,12 @@ def rank_correlation(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> float:
     if len(one) < 2:
         return 0.0
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def make_metric_sorter(focused_metric: str) -> Callable[[tuple[str, float]], tuple[int, str]]:
+    """A key that sorts (name, value) pairs so that the focused metric comes first."""
+
+    def key(metric: tuple[str, float]) -> tuple[int, str]:
+        return (0 if metric[0] == focused_metric else 1, metric[0])
+
+    return key

@@ -9,7 +9,7 @@ is the mean of both.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -24,7 +24,9 @@ from .boosted_trees import Booster, Floats
 from .cost_model import PyCostModel, Scores
 from .feature_group import FAILED_SECS, FeatureGroup, cost_of
 from .files import load_arrays, save_arrays
+from .metric import make_metric_sorter as make_metric_sorter
 from .metric import max_curve, rank_correlation
+from .xgb_callback import _get_custom_call_back as _get_custom_call_back
 
 if TYPE_CHECKING:
     from tvm.meta_schedule.measure_candidate import MeasureCandidate
@@ -36,15 +38,6 @@ _MAX_ROUNDS = 60
 _PENALTY = 100.0  # of the linear model
 _MAX_REMEMBERED = 1024  # candidates whose features are at hand
 TreeMethod = Literal["auto", "exact", "approx", "hist", "gpu_hist"]
-
-
-def make_metric_sorter(focused_metric: str) -> Callable[[tuple[str, float]], tuple[int, str]]:
-    """A key that sorts (name, value) pairs so that the focused metric comes first."""
-
-    def key(metric: tuple[str, float]) -> tuple[int, str]:
-        return (0 if metric[0] == focused_metric else 1, metric[0])
-
-    return key
 
 
 class Rows(NamedTuple):

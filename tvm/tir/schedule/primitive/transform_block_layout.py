@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
-from tvm.arith import Analyzer
+from tvm.arith import Analyzer, iter_map_simplify
 from tvm.ir.expr import PrimExpr, Range
 from tvm.support.dtype import DataType
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import BufferLoad, FloorDiv, IntImm, IterVar, Var, make_const
+from tvm.tir.expr import (
+    BufferLoad,
+    Call,
+    FloorDiv,
+    IntImm,
+    IterVar,
+    Var,
+    is_call_of,
+    make_const,
+)
 from tvm.tir.functor import StmtExprMutator, substitute, vars_in
 from tvm.tir.index_map import IndexMap
-from tvm.tir.op.arith import is_one, is_zero
+from tvm.tir.op.arith import is_one, is_zero, logical_and
 from tvm.tir.schedule.analysis.affine import loop_ranges
 from tvm.tir.schedule.analysis.query import block_of, loop_of, loops_above, realize_of
 from tvm.tir.schedule.error import Illegal
@@ -21,8 +31,9 @@ from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.rebuild import change_block, nest
 from tvm.tir.schedule.scopes import TRUE
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import Block, BlockRealize, BufferStore, Stmt
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, IfThenElse, Stmt
 
+T = TypeVar("T")
 KIND = kind("TransformBlockLayout", "transform_block_layout", "block", "index_map")
 
 
@@ -60,7 +71,7 @@ def transform_block_layout(state: SRefTree, block: StmtSRef, index_map: IndexMap
     for number, value in _leading_units(index_map, extents, new_vars).items():
         old_values[number] = value
     values = {iv.var: _like(value, iv.var) for iv, value in zip(node.iter_vars, old_values)}
-    rule = _Simplify(analyzer)
+    rule = _Accesses({iv.var: iv.dom for iv in iter_vars if iv.dom is not None}, analyzer)
     changed = rule.visit_stmt(substitute(change_block(node, iter_vars=[]), values))
     assert isinstance(changed, Block), "a block stays a block"
     new = change_block(changed, iter_vars=iter_vars)
@@ -118,33 +129,67 @@ def _within(index_map: IndexMap, extents: Sequence[PrimExpr]) -> IndexMap:
     return IndexMap(index_map.initial_indices, simple, index_map.inverse_index_map)
 
 
-class _Simplify(StmtExprMutator):
-    """Simplifies every index and bound; an index that is a quotient of one value stays so."""
+class _Accesses(StmtExprMutator):
+    """Writes places of access as iteration maps where they are some; all else stays as it is.
 
-    def __init__(self, analyzer: Analyzer) -> None:
+    `A[7 - v, v // 2 % 4]` is `A[v * -1 + 7, ...]` only if both indices together are a map: one
+    that is none keeps the others as they were written.
+    """
+
+    def __init__(self, doms: Mapping[Var, Range], analyzer: Analyzer) -> None:
         super().__init__()
-        analyzer.rewriter.keeps_nan = True  # numbers may be chosen by comparisons of floats
-        self._analyzer = analyzer
+        self._doms, self._analyzer = doms, analyzer
+        self._holds: PrimExpr = TRUE
 
-    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
-        if expr.dtype.is_integer and not isinstance(expr, (Var, IntImm)):
-            return self._analyzer.simplify(expr)
-        return super().visit_expr(expr)
+    def visit_block_(self, op: Block) -> Stmt:
+        made = super().visit_block_(op)
+        assert isinstance(made, Block), "a block stays a block"
+        reads = [self._region(region) for region in made.reads]
+        return change_block(made, reads=reads, writes=[self._region(r) for r in made.writes])
+
+    def _region(self, region: BufferRegion) -> BufferRegion:
+        mins = self._indices([part.min for part in region.region])
+        extents = [self._analyzer.simplify(part.extent) for part in region.region]
+        ranges = [Range.from_min_extent(*part) for part in zip(mins, extents)]
+        return BufferRegion(region.buffer, ranges)
+
+    def visit_if_then_else_(self, op: IfThenElse) -> Stmt:
+        then = self._where(op.condition, lambda: self.visit_stmt(op.then_case))
+        rest = None if op.else_case is None else self.visit_stmt(op.else_case)
+        return IfThenElse(self.visit_expr(op.condition), then, rest, op.span)
+
+    def visit_call_(self, op: Call) -> PrimExpr:
+        if not is_call_of(op, "tir.if_then_else"):
+            return super().visit_call_(op)
+        condition, then, rest = op.args
+        chosen = self._where(condition, lambda: self.visit_expr(then))
+        args = [self.visit_expr(condition), chosen, self.visit_expr(rest)]
+        return Call(op.dtype, op.op, args, op.span)
+
+    def _where(self, condition: PrimExpr, visit: Callable[[], T]) -> T:
+        """What the visit gives where the condition holds."""
+        before, self._holds = self._holds, logical_and(self._holds, condition)
+        try:
+            return visit()
+        finally:
+            self._holds = before
 
     def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
-        indices = self._indices(op.indices)
+        indices = self._indices([self.visit_expr(index) for index in op.indices])
         return BufferLoad(op.buffer, indices, op.predicate, op.span)
 
     def visit_buffer_store_(self, op: BufferStore) -> Stmt:
-        value, indices = self.visit_expr(op.value), self._indices(op.indices)
-        return BufferStore(op.buffer, value, indices, op.predicate, op.span)
+        indices = self._indices([self.visit_expr(index) for index in op.indices])
+        return BufferStore(op.buffer, self.visit_expr(op.value), indices, op.predicate, op.span)
 
     def _indices(self, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
-        simple = [self.visit_expr(index) for index in indices]
-        return [
-            i if isinstance(i, FloorDiv) and isinstance(s, IntImm) else s
-            for i, s in zip(indices, simple)
-        ]
+        if all(isinstance(index, (Var, IntImm)) for index in indices):
+            return [*indices]
+        return list(
+            iter_map_simplify(
+                indices, self._doms, self._holds, "surjective", simplify_trivial_iterators=False
+            )
+        )
 
 
 def _like(value: PrimExpr, var: Var) -> PrimExpr:
