@@ -145,6 +145,8 @@ class IterMapRewriter:
 
     def quotient(self, value: PrimExpr, divisor: PrimExpr) -> PrimExpr:
         """value // divisor, simplified."""
+        if op.is_one(divisor):
+            return value  # a product of symbols keeps its order
         return self.simple(op.floordiv(value, op.cast(divisor, value.dtype)))
 
     # --- from expressions to sums ---
@@ -348,7 +350,7 @@ class IterMapRewriter:
     def _cut(self, split: IterSplitExpr, factor: PrimExpr) -> tuple[IterSumExpr, IterSumExpr]:
         """A digit cut in two: (digit // factor) with scale one, (digit % factor) with its scale."""
         zero, one = op.const(0, split.dtype), op.const(1, split.dtype)
-        lower = self.simple(op.multiply(split.lower_factor, factor))
+        lower = op.multiply(split.lower_factor, factor)
         if self.divides(factor, split.extent):
             count = self.quotient(split.extent, factor)
         else:
