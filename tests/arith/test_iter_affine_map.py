@@ -562,3 +562,10 @@ def test_a_limit_of_a_sum_is_known_where_its_digits_are_limited() -> None:
     assert shape(found)[0] == 200
     sides = tir.all(total < 15, rest < 40)
     assert simplified(index, both, x=4, y=4, z=16) == simplified(index, sides, x=4, y=4, z=16)
+
+
+@pytest.mark.parametrize("size", [64 * n, n * 64])
+def test_products_of_symbols_keep_their_order(size: e.PrimExpr) -> None:
+    rows = [fld(x, size), fld(flm(x, size), 64), flm(x, 64)]
+    found = iter_map_simplify(rows, {x: Range(0, n * 512)})
+    assert [str(f) for f in found] == [str(rows[0]), "x % (64 * n) // 64", "x % 64"]

@@ -5,6 +5,7 @@
     B[i, j] = A[j, i]                ->   kInjective
     B[i] += A[i, k]                  ->   kCommReduce
     C[i, j] += A[i, k] * B[k, j]     ->   kOutEWiseFusable
+    C[i] += A[i, k] * B[k]           ->   kCommReduce
 
     C[i] = max(C[i], A[2 * i + k])   ->   kOutEWiseFusable
 
@@ -60,6 +61,8 @@ def kernel_pattern(func: PrimFunc) -> Kind:
     pattern = Kind.kElemWise
     for block in blocks:
         stage = Kind.kOpaque if _gathers(block) else _block_pattern(block)
+        if stage == Kind.kOutEWiseFusable and not _reuses_operands(block):
+            stage = Kind.kCommReduce
         is_result = any(region.buffer in results for region in block.writes)
         if pattern == Kind.kCommReduce and stage <= Kind.kInjective and is_result:
             stage = Kind.kOutEWiseFusable
@@ -153,11 +156,24 @@ def _reduction_pattern(block: Block, store: BufferStore, loads: list[BufferLoad]
     """A multiply-accumulate over two operands and a window are anchors; others only reduce."""
     if _is_multiply_add(store):
         return Kind.kOutEWiseFusable
+    return Kind.kOutEWiseFusable if _reads_windows(block, loads) else Kind.kCommReduce
+
+
+def _reads_windows(block: Block, loads: Sequence[BufferLoad]) -> bool:
+    """Whether an element is read for several results, so that the block is a kernel of its own."""
     axes = {iv.var for iv in block.iter_vars if iv.iter_type == IterVar.CommReduce}
     indices = [index for load in loads for index in load.indices]
-    # a window reads an element for several results, so it is a kernel of its own
-    window = any(index not in axes and uses_any(index, axes) for index in indices)
-    return Kind.kOutEWiseFusable if window else Kind.kCommReduce
+    return any(index not in axes and uses_any(index, axes) for index in indices)
+
+
+def _reuses_operands(block: Block) -> bool:
+    """Whether each of two operands is read for several results: not so where one is a vector."""
+    stores = [n for n in walk(block.body) if isinstance(n, BufferStore)]
+    loads = [n for n in walk(block.body) if isinstance(n, BufferLoad)]
+    outputs = set(vars_in(*stores[0].indices))
+    operands = [load for load in loads if load.buffer is not stores[0].buffer]
+    reused = [bool(outputs - set(vars_in(*load.indices))) for load in operands]
+    return _reads_windows(block, loads) or reused == [True, True]
 
 
 def _is_multiply_add(store: BufferStore) -> bool:

@@ -40,3 +40,14 @@ def test_sizes_that_are_rounded_up() -> None:
     a = te.placeholder(((n + 3) // 4 * 4,), name="A")
     b = te.compute((n,), lambda i: a[i] * 2.0, name="B")
     assert outside(Schedule(te.create_prim_func([a, b])), "B") is None
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("shift", [0, 1])
+def test_rows_that_are_fused_with_a_symbol_of_them(padded: bool, shift: int) -> None:
+    n = te.var("n")
+    rows = (4 * n + 31) // 32 * 32 if padded else 4 * n
+    a = te.placeholder((rows, 8), name="A")
+    b = te.compute((4, n, 8), lambda i, j, k: a[i * n + j + shift, k] * 2.0, name="B")
+    found = outside(Schedule(te.create_prim_func([a, b])), "B")
+    assert (found is None) is (shift == 0)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 from tests.tir.schedule.cases import check, elementwise, matmul, open_schedule, refuses
+from tvm import te, tir
 from tvm.ir import assert_structural_equal
 from tvm.script import tir as T
 from tvm.tir import IntImm
@@ -103,3 +104,35 @@ def test_comparisons_of_what_may_be_no_number_stay() -> None:
     sch = open_schedule(before)
     sch.blockize(sch.get_loops("B")[1])
     assert re.search(wanted, sch.mod.script())
+
+
+def test_places_are_iteration_maps() -> None:
+    """Where all indices of an access are one, a condition that holds there told; others stay."""
+
+    @T.prim_func
+    def before(A: T.Buffer((16, 16), "float32"), B: T.Buffer((8, 8), "float32")):
+        for i, j in T.grid(8, 8):
+            with T.block("B"):
+                v, w = T.axis.remap("SS", [i, j])
+                B[7 - v, w] = T.if_then_else(1 <= v, A[v - 1, w % 8], A[v - 4, v + 3 - 3])
+
+    @T.prim_func
+    def expected(A: T.Buffer((16, 16), "float32"), B: T.Buffer((8, 8), "float32")):
+        for i, j in T.grid(8, 8):
+            with T.block("B"):
+                v, w = T.axis.remap("SS", [i, j])
+                B[v * -1 + 7, w] = T.if_then_else(1 <= v, A[v - 1, w], A[v - 4, v + 3 - 3])
+
+    sch = open_schedule(before)
+    sch.transform_block_layout("B", lambda i, j: (i, j))
+    after, wanted = (s.get(s.get_block("B")).body for s in (sch, Schedule(expected)))
+    assert str(after).replace("v0", "v").replace("v1", "w") == str(wanted)
+
+
+def test_a_symbolic_remainder_below_its_symbol() -> None:
+    n = tir.Var("n", "int32")
+    a = te.placeholder((1, n, 8), name="A")
+    b = te.compute((n, 8), lambda i, j: a[0, i % n, j], name="B")
+    sch = Schedule(te.create_prim_func([a, b]))
+    sch.transform_block_layout("B", lambda i, j: (i, j))
+    assert "B[v0, v1] = A[0, v0, v1]" in sch.mod.script()
