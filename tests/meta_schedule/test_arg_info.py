@@ -21,6 +21,13 @@ def test_json_round_trip() -> None:
     assert str(info) == 'TensorInfo("float32", [128, 64])'
 
 
+def test_rejects_what_is_no_data_type() -> None:
+    with pytest.raises(ValueError, match="unknown data type 'zz'"):
+        TensorInfo("zz", [1])
+    with pytest.raises(TypeError, match="a int is no data type"):
+        TensorInfo(3, [1])  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("bad", [None, ["TENSOR"], ["SCALAR", "int32", 3], ["TENSOR", 1, [2]]])
 def test_rejects_other_json(bad: object) -> None:
     with pytest.raises(TVMError, match=r"legal: \[\"TENSOR\", dtype, shape\]"):

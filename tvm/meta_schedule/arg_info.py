@@ -8,6 +8,7 @@ from typing import Any, Final
 from tvm.error import ArgumentValueError, message
 from tvm.ffi.object import Object
 from tvm.ir.module import IRModule
+from tvm.support.dtype import DataType
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.transform import RemoveWeightLayoutRewriteBlock
@@ -65,7 +66,7 @@ class TensorInfo(ArgInfo):
     __slots__ = ("dtype", "shape")
 
     def __init__(self, dtype: str, shape: Sequence[int]) -> None:
-        self.dtype: Final = str(dtype)
+        self.dtype: Final = str(DataType(dtype))  # refuses what is no data type
         self.shape: Final = tuple([int(extent) for extent in shape])
 
     def as_json(self) -> Any:

@@ -193,6 +193,13 @@ def test_weights_fit_tasks() -> None:
                           None)  # fmt: skip
 
 
+def test_a_task_ends_once() -> None:
+    scheduler = RoundRobin()
+    tune(scheduler, [task()], max_trials_global=2)
+    with pytest.raises(TVMError, match="it has ended before"):
+        scheduler.terminate_task(0)
+
+
 def test_create() -> None:
     assert isinstance(TaskScheduler.create(), GradientBased)
     assert isinstance(TaskScheduler.create("round-robin"), RoundRobin)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -34,7 +35,7 @@ def _get_custom_call_back(
     With `cvfolds` the metrics are means over the folds.
     """
     try:
-        from xgboost.callback import TrainingCallback
+        base = importlib.import_module("xgboost.callback").TrainingCallback
     except ImportError as err:
         raise ImportError(
             message(
@@ -63,7 +64,7 @@ def _get_custom_call_back(
             )
         return sorted(found.items(), key=make_metric_sorter(focused_metric))
 
-    class EarlyStopping(TrainingCallback):  # type: ignore[misc]
+    class EarlyStopping(base):  # type: ignore[misc, valid-type]
         """Remembers the best round, and ends the training when none has been better for long."""
 
         def __init__(self) -> None:

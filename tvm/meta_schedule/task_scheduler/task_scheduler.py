@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from logging import Logger
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from tvm.error import message
+from tvm.error import TVMError, message
 from tvm.meta_schedule.base import Component, unknown_kind
 from tvm.meta_schedule.builder import Builder, BuilderInput
 from tvm.meta_schedule.logging import get_logger
@@ -214,7 +214,14 @@ class TaskScheduler(Component):
     def terminate_task(self, task_id: int) -> None:
         """Do not go on with a task."""
         task = self.tasks_[task_id]
-        assert not task.is_terminated, "a task ends once"
+        if task.is_terminated:
+            raise TVMError(
+                message(
+                    f"terminate_task: task {task_id}",
+                    found="it has ended before",
+                    legal="a task that goes on, once",
+                )
+            )
         task.is_terminated = True
         self.remaining_tasks_ -= 1
         self.logger.info("Task #%d has finished. Remaining task(s): %d", task_id,

@@ -12,6 +12,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.support.dtype import DataType
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import (
+    Add,
     BufferLoad,
     Call,
     FloorDiv,
@@ -183,6 +184,7 @@ class _Accesses(StmtExprMutator):
         return BufferStore(op.buffer, self.visit_expr(op.value), indices, op.predicate, op.span)
 
     def _indices(self, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
+        indices = [self._joined(index) for index in indices]
         if all(isinstance(index, (Var, IntImm)) for index in indices):
             return [*indices]
         return list(
@@ -190,6 +192,11 @@ class _Accesses(StmtExprMutator):
                 indices, self._doms, self._holds, "surjective", simplify_trivial_iterators=False
             )
         )
+
+    def _joined(self, index: PrimExpr) -> PrimExpr:
+        """All digits of a variable are the variable, however many symbols it counts in."""
+        simple = self._analyzer.simplify(index) if isinstance(index, Add) else index
+        return simple if isinstance(simple, Var) else index
 
 
 def _like(value: PrimExpr, var: Var) -> PrimExpr:
