@@ -114,14 +114,14 @@ def test_places_are_iteration_maps() -> None:
         for i, j in T.grid(8, 8):
             with T.block("B"):
                 v, w = T.axis.remap("SS", [i, j])
-                B[7 - v, w] = T.if_then_else(1 <= v, A[v - 1, w % 8], A[v - 4, v + 3 - 3])
+                B[7 - v, w] = T.if_then_else(1 <= v, A[v - 1, w % 8], A[v - 4, v * 2])
 
     @T.prim_func
     def expected(A: T.Buffer((16, 16), "float32"), B: T.Buffer((8, 8), "float32")):
         for i, j in T.grid(8, 8):
             with T.block("B"):
                 v, w = T.axis.remap("SS", [i, j])
-                B[v * -1 + 7, w] = T.if_then_else(1 <= v, A[v - 1, w], A[v - 4, v + 3 - 3])
+                B[v * -1 + 7, w] = T.if_then_else(1 <= v, A[v - 1, w], A[v - 4, v * 2])
 
     sch = open_schedule(before)
     sch.transform_block_layout("B", lambda i, j: (i, j))

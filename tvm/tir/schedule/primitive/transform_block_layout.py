@@ -10,9 +10,9 @@ from typing import TypeVar
 from tvm.arith import Analyzer, iter_map_simplify
 from tvm.ir.expr import PrimExpr, Range
 from tvm.support.dtype import DataType
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import (
-    Add,
     BufferLoad,
     Call,
     FloorDiv,
@@ -131,10 +131,9 @@ def _within(index_map: IndexMap, extents: Sequence[PrimExpr]) -> IndexMap:
 
 
 class _Accesses(StmtExprMutator):
-    """Writes places of access as iteration maps where they are some; all else stays as it is.
+    """Writes places of access as iteration maps where they are some; other values stay.
 
-    `A[7 - v, v // 2 % 4]` is `A[v * -1 + 7, ...]` only if both indices together are a map: one
-    that is none keeps the others as they were written.
+    `A[7 - v, w]` is `A[v * -1 + 7, w]`; in `A[7 - v, v * 2]` the indices are no map together.
     """
 
     def __init__(self, doms: Mapping[Var, Range], analyzer: Analyzer) -> None:
@@ -184,19 +183,15 @@ class _Accesses(StmtExprMutator):
         return BufferStore(op.buffer, self.visit_expr(op.value), indices, op.predicate, op.span)
 
     def _indices(self, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
-        indices = [self._joined(index) for index in indices]
         if all(isinstance(index, (Var, IntImm)) for index in indices):
             return [*indices]
-        return list(
-            iter_map_simplify(
-                indices, self._doms, self._holds, "surjective", simplify_trivial_iterators=False
-            )
+        made = iter_map_simplify(
+            indices, self._doms, self._holds, "surjective", simplify_trivial_iterators=False
         )
-
-    def _joined(self, index: PrimExpr) -> PrimExpr:
-        """All digits of a variable are the variable, however many symbols it counts in."""
-        simple = self._analyzer.simplify(index) if isinstance(index, Add) else index
-        return simple if isinstance(simple, Var) else index
+        if not all(expr_deep_equal(new, old) for new, old in zip(made, indices)):
+            return list(made)
+        # no map: v0.22 leaves `(g * 3 + f) // 3`, which hides from our rules that it is g
+        return [self._analyzer.simplify(index) for index in indices]
 
 
 def _like(value: PrimExpr, var: Var) -> PrimExpr:
