@@ -82,9 +82,7 @@ def _inlined(state: SRefTree, block: StmtSRef) -> tuple[StmtSRef, Block, dict[Bl
     smaller = remove_leaf(state, block)
     outer = realize_of(state, producer)
     to_loops = dict(zip([iv.var for iv in maker.iter_vars], outer.iter_values))
-    # v0.22 knows no ranges of loops here
-    wanted = Analyzer().simplify(substitute(predicate, to_loops))
-    both = _narrowed(outer.predicate, wanted, analyzer_at(producer))
+    both = _narrowed(outer.predicate, substitute(predicate, to_loops), analyzer_at(producer))
     swap = _SwapRealize(outer, both, new_maker)
     body = swap.visit_stmt(smaller.body)
     allocs = [b for b in smaller.alloc_buffers if b is not made]
