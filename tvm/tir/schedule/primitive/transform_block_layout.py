@@ -188,10 +188,18 @@ class _Accesses(StmtExprMutator):
         made = iter_map_simplify(
             indices, self._doms, self._holds, "surjective", simplify_trivial_iterators=False
         )
+        made = _with_quotients(indices, made)
         if not all(expr_deep_equal(new, old) for new, old in zip(made, indices)):
-            return list(made)
+            return made
         # no map: v0.22 leaves `(g * 3 + f) // 3`, which hides from our rules that it is g
-        return [self._analyzer.simplify(index) for index in indices]
+        return _with_quotients(indices, [self._analyzer.simplify(index) for index in indices])
+
+
+def _with_quotients(old: Sequence[PrimExpr], new: Sequence[PrimExpr]) -> list[PrimExpr]:
+    """The new indices; one that is a quotient of one value stays so."""
+    return [
+        i if isinstance(i, FloorDiv) and isinstance(n, IntImm) else n for i, n in zip(old, new)
+    ]
 
 
 def _like(value: PrimExpr, var: Var) -> PrimExpr:
