@@ -23,11 +23,24 @@ def test_fused_functions_once_each() -> None:
     assert func.attrs["Primitive"] == 1
 
 
+def test_fused_functions_are_those_of_main() -> None:
+    mod = relay.fromtext(
+        '#[version = "0.0.5"]\n'
+        "def @f(%x: Tensor[(4), float32]) -> Tensor[(4), float32] { sqrt(%x) }\n"
+        "def @main(%x: Tensor[(4), float32]) { @f(exp(%x)) }"
+    )
+    (func,) = analysis.extract_fused_functions(mod).values()
+    assert func.body.op.name == "exp"
+
+
 def test_a_value_on_the_way() -> None:
     x = relay.var("x", shape=(2,))
     mod = module(relay.tanh(relay.exp(x)), x)
     part = analysis.extract_intermdeiate_expr(mod, 0)
     assert part["main"].body.op.name == "exp"
+    written = tvm.IRModule()
+    written["main"] = relay.Function([x], relay.exp(x))
+    tvm.ir.assert_structural_equal(part, written)
     with pytest.raises(tvm.TVMError, match=r"no call 7; legal: 0 \.\.\. 1"):
         analysis.extract_intermdeiate_expr(mod, 7)
 

@@ -18,15 +18,14 @@ from tvm.relay.variables import free_vars
 
 
 def extract_fused_functions(mod: IRModule) -> dict[str, Function]:
-    """The primitive functions of a program after fusion; equal ones once, by their hashes."""
+    """The primitive functions of `main` after fusion; equal ones once, by their hashes."""
     from tvm.relay.transform import FuseOps, InferType
 
     fused = InferType()(FuseOps()(InferType()(mod)))
     found: dict[str, Function] = {}
-    for func in fused.functions.values():
-        for expr in post_order(func):
-            if isinstance(expr, Function) and "Primitive" in expr.attrs:
-                found.setdefault(str(structural_hash(expr)), expr)
+    for expr in post_order(fused["main"]):
+        if isinstance(expr, Function) and "Primitive" in expr.attrs:
+            found.setdefault(str(structural_hash(expr)), expr)
     return found
 
 
@@ -39,7 +38,7 @@ def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
     if not 0 <= expr_id < len(calls):
         raise TVMError(f"extract: no call {expr_id}; legal: 0 ... {len(calls) - 1}")
     body = calls[expr_id]
-    return InferType()(IRModule.from_expr(Function(free_vars(body), body)))
+    return IRModule.from_expr(Function(free_vars(body), body))  # typed, but for the result's type
 
 
 def search_fc_transpose(expr: RelaxExpr) -> list[str]:

@@ -32,9 +32,13 @@ def process_params(
         if isinstance(call, Call) and call.op is op and isinstance(call.args[1], Var)
         and not is_sparse_kind(call, layout, kernel_size)
     }  # fmt: skip
-    names = [name for name in weight_names(expr, "nn.conv2d") if name not in others]
+    names = [name for name in _search_conv2d_op_weight(expr) if name not in others]
     return process(names, params, block_size, sparsity_threshold,
                    lambda weight: kernel_matrix(weight, layout, kernel_size))  # fmt: skip
+
+
+def _search_conv2d_op_weight(expr: RelaxExpr) -> list[str]:
+    return weight_names(expr, "nn.conv2d")
 
 
 def is_sparse_kind(call: Call, layout: str, kernel_size: int) -> bool:

@@ -16,5 +16,9 @@ def process_params(
 
     The names and the extents are what `relay.transform.DenseToSparse` takes.
     """
-    names = weight_names(expr, "nn.dense")
+    names = _search_dense_op_weight(expr)
     return process(names, params, block_size, sparsity_threshold, lambda weight: weight)
+
+
+def _search_dense_op_weight(expr: RelaxExpr) -> list[str]:
+    return weight_names(expr, "nn.dense")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.error import TVMError
+from tvm.runtime.name_transforms import sanitize_name as sanitize_name
 
 
 def _checked(name: str, what: str) -> str:
@@ -48,10 +49,3 @@ def _joined(prefix: str, names: str | Sequence[str]) -> str:
     if not all(parts):
         raise TVMError("Name segment is empty; legal: names that are not empty")
     return "_".join([prefix, *parts])
-
-
-def sanitize_name(original_name: str) -> str:
-    """The name with an underscore for each character that C does not take."""
-    if not original_name:
-        raise TVMError("Name is empty")
-    return "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in original_name)
