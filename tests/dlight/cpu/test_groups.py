@@ -6,7 +6,7 @@ import pytest
 
 from tests.dlight.programs import HASWELL, NEON, SPR, scheduled
 from tvm import te, topi
-from tvm.dlight.cpu import Conv2D
+from tvm.dlight.cpu import Conv2D, default_rules
 from tvm.target import Target
 
 
@@ -50,6 +50,17 @@ def test_groups_of_known_size(plane: tuple[int, ...], target: Target) -> None:
     ):
         after = scheduled(Conv2D(), func, target)
         assert "of planes of any size" in str(after.attrs["schedule_reason"])
+
+
+@pytest.mark.parametrize("target", [SPR, HASWELL, NEON])
+@pytest.mark.parametrize("window", [1, 3])
+def test_groups_of_channels_that_are_last(window: int, target: Target) -> None:
+    """No panel runs along a row of the plane: another rule schedules them."""
+    x = te.placeholder((2, 6, 5, 12), name="X")
+    weight = te.placeholder((window, window, 6, 16), name="W")
+    y = topi.nn.group_conv2d_nhwc(x, weight, 1, window // 2, 1, 2)
+    func = te.create_prim_func([x, weight, topi.nn.relu(y)])
+    scheduled(next(one for one in default_rules() if one.apply(func, target, False)), func, target)
 
 
 def test_known_multipliers_of_channels_are_left_to_windows() -> None:

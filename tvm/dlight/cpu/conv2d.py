@@ -134,7 +134,9 @@ def _of_any_size(
             if found is None or form is None or not is_unconditional(sch, block):
                 continue
             window = None if plain else wide_window(sch, block, found, form, cpu)
-            if window is not None or extent_of(form.n) is None or _is_grouped(found):
+            if window is not None or extent_of(form.n) is None:
+                break
+            if _is_grouped(found) and _has_panels(sch.get(block), found, form):
                 break
         else:
             return sch, made, reasons
@@ -175,11 +177,14 @@ def _conv_form(block: Block, plain: bool = False) -> MatrixForm | None:
     if not columns or any(extent_of([iv]) is None for iv in (*found.m, *found.k)):
         return None
     form = MatrixForm((*found.batch, *outer), found.m, tuple(columns), found.k)
-    if extent_of(columns) is None and (
-        len(form.m) > 1 or columns_of(block, form, found.rhs) is None
-    ):
+    if extent_of(columns) is None and not _has_panels(block, found, form):
         return None
     return form
+
+
+def _has_panels(block: Block, found: Contraction, form: MatrixForm) -> bool:
+    """Whether its columns are read along rows of a plane, by filters of one number."""
+    return len(form.m) == 1 and columns_of(block, form, found.rhs) is not None
 
 
 def _is_grouped(found: Contraction) -> bool:
