@@ -25,6 +25,7 @@ from tvm.tir.schedule.analysis.query import realize_of
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .general import Unscheduled, inline_epilogues
+from .remainders import without_whole_remainders
 from .weights import free_buffers
 
 
@@ -50,7 +51,7 @@ class GEMM(CPUScheduleRule):
                 )
                 unscheduled.done(block)
         unscheduled.schedule(target.cpu)
-        return with_reason(sch, "; ".join(reasons))
+        return with_reason(without_whole_remainders(sch), "; ".join(reasons))
 
 
 def _product(sch: Schedule, block: BlockRV) -> Contraction | None:
@@ -77,8 +78,14 @@ def streams_panels(sch: Schedule, found: Contraction | None) -> bool:
 
 
 def matrix_form(found: Contraction) -> MatrixForm:
-    """The roles as they are; a single row may come from the variables of a batch."""
-    batch, m = found.batch, found.m
+    """The roles as they are, with two exceptions.
+
+    A single row may come from the variables of a batch. Columns of several variables are loops but
+    for the last where its extent is unknown: the place of each lane would be divided by it.
+    """
+    batch, m, n = found.batch, found.m, found.n
     if not m and batch and is_one(batch[-1].dom.extent):  # type: ignore[union-attr]
         batch, m = batch[:-1], batch[-1:]
-    return MatrixForm(batch, m, found.n, found.k)
+    if extent_of(n[1:]) is None:
+        batch, n = (*batch, *n[:-1]), n[-1:]
+    return MatrixForm(batch, m, n, found.k)
