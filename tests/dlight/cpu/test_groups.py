@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tests.dlight.programs import HASWELL, NEON, SPR, scheduled
+from tests.dlight.programs import HASWELL, NEON, SPR, results, scheduled
 from tvm import te, topi
+from tvm.dlight.base.transform import first_schedule
 from tvm.dlight.cpu import Conv2D, default_rules
+from tvm.ir.expr import PrimExpr
 from tvm.target import Target
+from tvm.tir.expr import Var
 
 
 @pytest.mark.covering(1)
@@ -76,3 +80,19 @@ def test_multipliers_of_channels_are_groups() -> None:
     x, weight = te.placeholder((1, 3, h, w), name="X"), te.placeholder((6, 1, 3, 3), name="W")
     y = topi.nn.group_conv2d_nchw(x, weight, 1, 1, 1, 3)
     scheduled(Conv2D(), te.create_prim_func([x, weight, y]), SPR, {"h": 4, "w": 7})
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_a_plane_that_is_its_own_weight_is_left_to_others(dtype: str) -> None:
+    """What is copied of one factor would be read as the other."""
+    x = te.placeholder((1, 8, 12, 11), dtype, "X")
+    c, s = te.reduce_axis((0, 8), "c"), te.reduce_axis((0, 3), "s")
+
+    def product(n: Var, f: Var, h: Var, w: Var) -> PrimExpr:
+        left, right = (x[n, c, h, s * 2 + at].astype("float32") for at in (w, f))
+        return te.sum(left * right, [c, s])
+
+    func = te.create_prim_func([x, te.compute((1, 7, 12, 7), product)])
+    made = first_schedule(func, SPR, default_rules())
+    assert made is not None
+    np.testing.assert_allclose(results(func, made), results(func, func), rtol=1e-4)

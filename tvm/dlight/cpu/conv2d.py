@@ -133,6 +133,8 @@ def _of_any_size(
             found, form = find_contraction(sch.get(block)), _conv_form(sch.get(block), plain)
             if found is None or form is None or not is_unconditional(sch, block):
                 continue
+            if found.lhs.buffer is found.rhs.buffer:
+                continue  # a copy of one factor's plane would be that of the other
             window = None if plain else wide_window(sch, block, found, form, cpu)
             if window is not None or extent_of(form.n) is None:
                 break
