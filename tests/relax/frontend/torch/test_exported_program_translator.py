@@ -428,13 +428,12 @@ def test_all_unsupported_operators_are_listed_with_their_lines() -> None:
 def test_a_refused_option_names_the_line() -> None:
     class Model(nn.Module):
         def forward(self, x: Any) -> Any:
-            order = torch.argsort(x)
-            return torch.scatter_reduce(order, 0, order, order, "amax", include_self=False)
+            return torch.native_dropout(x, 0.5, True)[0]
 
     with pytest.raises(OpAttributeUnImplemented) as caught:
         from_exported_program(torch.export.export(Model(), (torch.ones(3),)))
-    assert "node 'scatter_reduce' (scatter_reduce.two) cannot be converted" in str(caught.value)
-    assert "return torch.scatter_reduce(order, 0, order, order" in str(caught.value)
+    assert "node 'native_dropout' (native_dropout.default) cannot be converted" in str(caught.value)
+    assert "return torch.native_dropout(x, 0.5, True)[0]" in str(caught.value)
 
 
 def test_something_else_is_refused() -> None:
